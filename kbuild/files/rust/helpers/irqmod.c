@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
 #if IS_ENABLED(CONFIG_RUST_IRQMOD)
-#include <linux/bottom_half.h>
-#include <linux/interrupt.h>
+#include <linux/moduleparam.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/spinlock.h>
@@ -17,6 +16,21 @@ __rust_helper bool rust_helper_irqmod_in_hardirq(void)
 	return in_hardirq();
 }
 
+__rust_helper void rust_helper_irqmod_cond_resched(void)
+{
+	cond_resched();
+}
+
+__rust_helper void rust_helper_irqmod_param_lock(struct module *mod)
+{
+	kernel_param_lock(mod);
+}
+
+__rust_helper void rust_helper_irqmod_param_unlock(struct module *mod)
+{
+	kernel_param_unlock(mod);
+}
+
 __rust_helper void rust_helper_spin_lock_bh(spinlock_t *lock)
 {
 	spin_lock_bh(lock);
@@ -25,22 +39,5 @@ __rust_helper void rust_helper_spin_lock_bh(spinlock_t *lock)
 __rust_helper void rust_helper_spin_unlock_bh(spinlock_t *lock)
 {
 	spin_unlock_bh(lock);
-}
-
-__rust_helper void rust_helper_local_bh_disable(void)
-{
-	local_bh_disable();
-}
-
-__rust_helper void rust_helper_local_bh_enable(void)
-{
-	local_bh_enable();
-}
-
-__rust_helper int rust_helper_irqmod_request_threaded_irq(unsigned int irq,
-		irq_handler_t handler, irq_handler_t thread_fn,
-		unsigned long flags, const char *name, void *dev)
-{
-	return request_threaded_irq(irq, handler, thread_fn, flags, name, dev);
 }
 #endif
