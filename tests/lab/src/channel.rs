@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The command channel: a serial line whose far end is the guest's shell loop.
+//!
+//! A command goes out as `N BASE64\n`. What it prints comes back as it is, then a line that
+//! starts with the record separator: `RS end N CODE`.
+
+use crate::{
+    failure::{
+        At,
+        Failure,
+        Result, //
+    },
+    qmp::is_timeout,
+};
+use std::{
+    io::{
+        Read,
+        Write, //
+    },
+    os::unix::net::UnixStream,
+    time::{
+        Duration,
+        Instant, //
+    },
+};
+
+const STEP: &str = "talk to the guest";
+const RECORD: u8 = 0x1e;
+
+/// How a command in the guest ended.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Output {
+    /// Exit code.
+    pub(crate) code: i32,
+    /// Standard output and error.
+    pub(crate) text: String,
+}
+
+/// What follows the output of a command.
+#[derive(Debug, PartialEq)]
+enum Record {
+    Ready,
+    End { number: u32, code: i32 },
+}
+
+/// Our end of the line.
+pub(crate) struct Channel {
+    stream: UnixStream,
+    unread: Vec<u8>,
+    number: u32,
+}
+
+impl Channel {
+    /// Takes a connected line.
+    pub(crate) fn new(stream: UnixStream) -> Result<Self> {
+        stream
+            .set_read_timeout(Some(Duration::from_millis(50)))
+            .at(STEP)?;
+        Ok(Self {
+            stream,
+            unread: Vec::new(),
+            number: 0,
+        })
+    }
+
+    /// Waits for the guest's shell loop.
+    pub(crate) fn wait_ready(&mut self, limit: Duration) -> Result<()> {
+        let end = Instant::now() + limit;
+        loop {
+            if let (_, Record::Ready) = self.record(end, &mut |_| {})? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Runs a command; `on_text` sees its output while it comes.
+    pub(crate) fn run(
+        &mut self,
+        command: &str,
+        limit: Duration,
+        on_text: &mut dyn FnMut(&[u8]),
+    ) -> Result<Output> {
+        self.number += 1;
+        let line = format!("{} {}\n", self.number, base64_encode(command.as_bytes()));
+        self.stream.write_all(line.as_bytes()).at(STEP)?;
+        let end = Instant::now() + limit;
+        loop {
+            let (text, record) = self.record(end, on_text)?;
+            if let Record::End { number, code } = record {
+                if number == self.number {
+                    let text = String::from_utf8_lossy(&text).into_owned();
+                    return Ok(Output { code, text });
+                }
+            }
+        }
+    }
+
+    fn record(
+        &mut self,
+        end: Instant,
+        on_text: &mut dyn FnMut(&[u8]),
+    ) -> Result<(Vec<u8>, Record)> {
+        let mut buffer = [0; 65536];
+        let mut told = 0;
+        loop {
+            let (text, line) = split(&self.unread);
+            on_text(&text[told.min(text.len())..]);
+            told = text.len();
+            if let Some(line) = line {
+                let record = parse(line)?;
+                let text = text.to_vec();
+                self.unread.drain(..text.len() + line.len() + 2);
+                return Ok((text, record));
+            }
+            match self.stream.read(&mut buffer) {
+                Ok(0) => return Err(Failure::new(STEP, "the guest has died")),
+                Ok(count) => self.unread.extend_from_slice(&buffer[..count]),
+                Err(error) if is_timeout(error.kind()) => {}
+                Err(error) => return Err(Failure::new(STEP, error)),
+            }
+            if Instant::now() > end {
+                return Err(Failure::new(STEP, "no answer within the limit"));
+            }
+        }
+    }
+}
+
+/// Text before the first record, and that record's line if it is complete.
+fn split(bytes: &[u8]) -> (&[u8], Option<&[u8]>) {
+    let Some(start) = bytes.iter().position(|byte| *byte == RECORD) else {
+        return (bytes, None);
+    };
+    let (text, rest) = bytes.split_at(start);
+    let line = rest
+        .iter()
+        .position(|byte| *byte == b'\n')
+        .map(|end| &rest[1..end]);
+    (text, line)
+}
+
+fn parse(line: &[u8]) -> Result<Record> {
+    let line = String::from_utf8_lossy(line);
+    let words: Vec<_> = line.split_whitespace().collect();
+    let number = |word: &str| word.parse::<u32>().at(STEP);
+    match words.as_slice() {
+        ["ready"] => Ok(Record::Ready),
+        ["end", n, code] => Ok(Record::End {
+            number: number(n)?,
+            code: number(code)? as i32,
+        }),
+        _ => Err(Failure::new(STEP, format!("not understood: {line}"))),
+    }
+}
+
+const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// Encodes bytes so that they survive a line of text.
+pub(crate) fn base64_encode(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    for chunk in bytes.chunks(3) {
+        let word = (0..3).fold(0, |word, i| {
+            word << 8 | u32::from(*chunk.get(i).unwrap_or(&0))
+        });
+        for i in 0..4 {
+            let digit = ALPHABET[(word >> (18 - 6 * i) & 63) as usize];
+            text.push(if i <= chunk.len() {
+                char::from(digit)
+            } else {
+                '='
+            });
+        }
+    }
+    text
+}
+
+/// Decodes what [`base64_encode`] and busybox make; `None` if it is something else.
+pub(crate) fn base64_decode(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let (mut word, mut bits) = (0u32, 0);
+    for c in text
+        .bytes()
+        .filter(|c| !c.is_ascii_whitespace() && *c != b'=')
+    {
+        let digit = ALPHABET.iter().position(|digit| *digit == c)?;
+        word = (word << 6 | digit as u32) & 0xffff;
+        bits += 6;
+        if bits >= 8 {
+            bits -= 8;
+            bytes.push((word >> bits) as u8);
+        }
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    #[test]
+    fn base64_there_and_back() {
+        assert_eq!(base64_encode(b"Man"), "TWFu");
+        assert_eq!(base64_encode(b"Ma"), "TWE=");
+        for length in 0..300_usize {
+            let bytes: Vec<u8> = (0..length).map(|i| (i * 7 + length) as u8).collect();
+            assert_eq!(base64_decode(&base64_encode(&bytes)).unwrap(), bytes);
+        }
+        assert_eq!(base64_decode("TW\nFu\r\n").unwrap(), b"Man");
+        assert!(base64_decode("a-b").is_none());
+    }
+
+    #[test]
+    fn output_ends_at_the_record_of_its_command() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let guest = thread::spawn(move || {
+            theirs.write_all(b"junk\x1eready\n").unwrap();
+            let mut command = [0; 7];
+            theirs.read_exact(&mut command).unwrap();
+            assert_eq!(&command, b"1 bHM=\n");
+            for part in ["out", "put\n\x1een", "d 0 0\nmore\x1eend 1 ", "13", "7\n"] {
+                theirs.write_all(part.as_bytes()).unwrap();
+            }
+        });
+        let mut channel = Channel::new(ours).unwrap();
+        let limit = Duration::from_secs(5);
+        channel.wait_ready(limit).unwrap();
+        let mut seen = Vec::new();
+        let output = channel
+            .run("ls", limit, &mut |text| seen.extend_from_slice(text))
+            .unwrap();
+        assert_eq!(
+            output,
+            Output {
+                code: 137,
+                text: "more".into()
+            }
+        );
+        assert_eq!(seen, b"output\nmore");
+        guest.join().unwrap();
+        assert!(channel.run("ls", limit, &mut |_| {}).is_err());
+    }
+}

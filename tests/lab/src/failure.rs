@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What went wrong: always the step, and where known its log and the command that repeats it.
+
+use std::{
+    fmt,
+    path::PathBuf, //
+};
+
+/// Result of anything that the lab does.
+pub(crate) type Result<T> = std::result::Result<T, Failure>;
+
+/// A step that failed.
+#[derive(Debug)]
+pub(crate) struct Failure(Box<Details>);
+
+#[derive(Debug)]
+struct Details {
+    step: String,
+    cause: String,
+    log: Option<PathBuf>,
+    repeat: Option<String>,
+    code: i32,
+}
+
+impl Failure {
+    /// Names the step that failed and why.
+    pub(crate) fn new(step: impl Into<String>, cause: impl fmt::Display) -> Self {
+        Self(Box::new(Details {
+            step: step.into(),
+            cause: cause.to_string(),
+            log: None,
+            repeat: None,
+            code: 1,
+        }))
+    }
+
+    /// Adds the file that holds the step's output.
+    pub(crate) fn log(mut self, path: impl Into<PathBuf>) -> Self {
+        self.0.log = Some(path.into());
+        self
+    }
+
+    /// Adds the command that repeats the step by hand.
+    pub(crate) fn repeat(mut self, command: impl Into<String>) -> Self {
+        self.0.repeat = Some(command.into());
+        self
+    }
+
+    /// Sets the exit code of the whole program, which is 1 otherwise.
+    pub(crate) fn exit_code(mut self, code: i32) -> Self {
+        self.0.code = code;
+        self
+    }
+
+    /// The exit code that the program ends with.
+    pub(crate) fn code(&self) -> i32 {
+        self.0.code
+    }
+
+    /// The cause alone, for a table.
+    pub(crate) fn cause(&self) -> &str {
+        &self.0.cause
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.0.step, self.0.cause)?;
+        if let Some(log) = &self.0.log {
+            write!(f, "\n  log:    {}", log.display())?;
+        }
+        if let Some(repeat) = &self.0.repeat {
+            write!(f, "\n  repeat: {repeat}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Turns a library's error into a [`Failure`] of a named step.
+pub(crate) trait At<T> {
+    /// Names the step.
+    fn at(self, step: impl Into<String>) -> Result<T>;
+}
+
+impl<T, E: fmt::Display> At<T> for std::result::Result<T, E> {
+    fn at(self, step: impl Into<String>) -> Result<T> {
+        self.map_err(|error| Failure::new(step, error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_step_log_and_repeat() {
+        let failure = Failure::new("build", "exit code 2")
+            .log("/x/y.log")
+            .repeat("make");
+        let text = failure.to_string();
+        assert_eq!(
+            text,
+            "build: exit code 2\n  log:    /x/y.log\n  repeat: make"
+        );
+    }
+}

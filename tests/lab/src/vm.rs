@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What to boot: the description of a guest, and the way from there to a running one.
+
+use crate::{
+    accel,
+    channel::Channel,
+    disk::Disk,
+    failure::{
+        At,
+        Failure,
+        Result, //
+    },
+    guest::Guest,
+    host,
+    initramfs::{
+        self,
+        Extra, //
+    },
+    kernel::Kernel,
+    lab::{
+        make_dir,
+        Lab, //
+    },
+    qmp::Qmp,
+    step::{
+        end_with_us,
+        quote, //
+    },
+    vtime,
+};
+use serde_json::json;
+use std::{
+    ffi::OsStr,
+    fs,
+    fs::File,
+    os::unix::net::UnixStream,
+    path::{
+        Path,
+        PathBuf, //
+    },
+    process::{
+        Child,
+        Command,
+        Stdio, //
+    },
+    thread,
+    time::{
+        Duration,
+        Instant, //
+    },
+};
+
+/// What a second of the guest is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Time {
+    /// A second on the host, as fast as the host can.
+    Host,
+    /// A number of instructions: figures repeat.
+    Virtual,
+}
+
+/// How QEMU executes the guest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Accel {
+    /// The host's virtualisation.
+    Kvm,
+    /// Emulation.
+    Tcg,
+}
+
+/// Description of a guest.
+pub(crate) struct Vm {
+    name: String,
+    cpus: u32,
+    memory_mib: u32,
+    time: Time,
+    cmdline: String,
+    disks: Vec<Disk>,
+    words: Vec<String>,
+    extra: Extra,
+    boot_timeout: Duration,
+}
+
+impl Vm {
+    /// A guest with 2 CPUs, 2 GiB and nothing else. The name is that of its log folder.
+    pub(crate) fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            cpus: 2,
+            memory_mib: 2048,
+            time: Time::Host,
+            cmdline: String::new(),
+            disks: Vec::new(),
+            words: Vec::new(),
+            extra: Extra::default(),
+            boot_timeout: Duration::from_secs(300),
+        }
+    }
+
+    /// Number of CPUs.
+    pub(crate) fn cpus(mut self, cpus: u32) -> Self {
+        self.cpus = cpus;
+        self
+    }
+
+    /// Size of the memory.
+    pub(crate) fn memory_mib(mut self, memory: u32) -> Self {
+        self.memory_mib = memory;
+        self
+    }
+
+    /// What a second is.
+    pub(crate) fn time(mut self, time: Time) -> Self {
+        self.time = time;
+        self
+    }
+
+    /// Adds words to the kernel's command line.
+    pub(crate) fn cmdline(mut self, words: &str) -> Self {
+        self.cmdline = format!("{} {words}", self.cmdline);
+        self
+    }
+
+    /// Adds a disk with a controller of its own.
+    pub(crate) fn disk(mut self, disk: Disk) -> Self {
+        self.disks.push(disk);
+        self
+    }
+
+    /// Adds one word to QEMU's command line.
+    pub(crate) fn arg(mut self, word: &str) -> Self {
+        self.words.push(word.to_owned());
+        self
+    }
+
+    /// Puts a file into the guest.
+    pub(crate) fn file(mut self, path: &str, content: impl Into<Vec<u8>>) -> Self {
+        self.extra.files.push((path.to_owned(), content.into()));
+        self
+    }
+
+    /// Puts one of the host's programs, with its libraries, into the guest.
+    pub(crate) fn program(mut self, path: &str, program: &Path) -> Self {
+        self.extra
+            .programs
+            .push((path.to_owned(), program.to_owned()));
+        self
+    }
+
+    /// How long the boot may take.
+    pub(crate) fn boot_timeout(mut self, limit: Duration) -> Self {
+        self.boot_timeout = limit;
+        self
+    }
+
+    /// Boots the guest and waits until it takes commands.
+    pub(crate) fn boot(self, lab: &Lab, kernel: &Kernel) -> Result<Guest> {
+        let accel = match self.time {
+            Time::Virtual => Accel::Tcg,
+            Time::Host => accel::best(lab, kernel)?,
+        };
+        let prepared = self.prepare(lab, kernel, accel)?;
+        prepared.start(lab)
+    }
+
+    /// Does everything that comes before the start of QEMU.
+    pub(crate) fn prepare(self, lab: &Lab, kernel: &Kernel, accel: Accel) -> Result<Prepared> {
+        let files = Files::new(lab, &self.name)?;
+        let archive = initramfs::build(lab, kernel, &self.extra)?;
+        fs::write(&files.initramfs, archive).at("write the guest's file system")?;
+        let mut command = Command::new(qemu()?);
+        command.args(self.qemu_words(accel, kernel, &files));
+        fs::write(files.folder.join("command"), shell(&command)).at("write QEMU's command")?;
+        Ok(Prepared {
+            vm: self,
+            files,
+            command,
+        })
+    }
+
+    fn qemu_words(&self, accel: Accel, kernel: &Kernel, files: &Files) -> Vec<String> {
+        let mut words: Vec<String> = Vec::new();
+        let mut add = |list: &[&str]| words.extend(list.iter().map(|word| (*word).to_owned()));
+        add(&[
+            "-name",
+            "lab,debug-threads=on",
+            "-machine",
+            "q35",
+            "-nodefaults",
+            "-no-user-config",
+        ]);
+        add(&["-display", "none", "-no-reboot", "-S"]);
+        match (self.time, accel) {
+            (Time::Virtual, _) => {
+                add(&[
+                    "-accel",
+                    "tcg,thread=single",
+                    "-icount",
+                    "shift=1,sleep=off",
+                ]);
+            }
+            (Time::Host, Accel::Tcg) => add(&["-accel", "tcg,thread=multi", "-cpu", "max"]),
+            (Time::Host, Accel::Kvm) => add(&["-accel", "kvm", "-cpu", "host"]),
+        }
+        add(&[
+            "-smp",
+            &self.cpus.to_string(),
+            "-m",
+            &format!("{}M", self.memory_mib),
+        ]);
+        add(&["-kernel", &kernel.image().to_string_lossy()]);
+        add(&["-initrd", &files.initramfs.to_string_lossy()]);
+        add(&["-append", &self.kernel_words()]);
+        add(&[
+            "-chardev",
+            &format!("file,id=console,path={}", files.console.display()),
+        ]);
+        add(&["-serial", "chardev:console"]);
+        let socket = format!(
+            "socket,id=channel,server=on,path={}",
+            files.channel.display()
+        );
+        add(&["-chardev", &socket, "-serial", "chardev:channel"]);
+        add(&[
+            "-qmp",
+            &format!("unix:{},server=on,wait=off", files.monitor.display()),
+        ]);
+        add(&[
+            "-d",
+            "guest_errors",
+            "-D",
+            &files.guest_errors.to_string_lossy(),
+        ]);
+        for (index, disk) in self.disks.iter().enumerate() {
+            words.extend(disk.words(index));
+        }
+        words.extend(self.words.iter().cloned());
+        words
+    }
+
+    fn kernel_words(&self) -> String {
+        let own = "console=ttyS0 panic=-1 oops=panic nokaslr loglevel=8 rdinit=/init";
+        format!("{own} {}", self.cmdline.trim())
+    }
+}
+
+/// A guest with all that it needs, not started.
+pub(crate) struct Prepared {
+    vm: Vm,
+    files: Files,
+    command: Command,
+}
+
+impl Prepared {
+    /// Starts QEMU and waits until the guest takes commands.
+    pub(crate) fn start(mut self, lab: &Lab) -> Result<Guest> {
+        let process = Process::start(&mut self.command, &self.files)?;
+        let repeat = shell(&self.command);
+        self.connect(lab, process)
+            .map_err(|failure| failure.repeat(repeat))
+    }
+
+    fn connect(self, lab: &Lab, mut process: Process) -> Result<Guest> {
+        let Self { vm, files, .. } = self;
+        let mut channel = Channel::new(process.connect(&files.channel)?)?;
+        let mut qmp = Qmp::new(process.connect(&files.monitor)?)?;
+        let pinned = match vm.time {
+            Time::Virtual => Some(vtime::pin(lab, process.child.id())?),
+            Time::Host => None,
+        };
+        qmp.command("cont", json!({}))?;
+        let ready = channel.wait_ready(vm.boot_timeout);
+        ready.map_err(|failure| {
+            let text = fs::read_to_string(&files.console).unwrap_or_default();
+            let last = text
+                .lines()
+                .last()
+                .unwrap_or("nothing on its console")
+                .trim()
+                .to_owned();
+            let cause = format!("{} (last line: {last})", failure.cause());
+            Failure::new(format!("boot the guest {}", vm.name), cause).log(&files.console)
+        })?;
+        fs::remove_file(&files.initramfs).at("remove the guest's file system")?;
+        Ok(Guest::new(process, channel, qmp, files, vm.disks, pinned))
+    }
+}
+
+/// Where one guest's things are.
+pub(crate) struct Files {
+    /// Folder for what stays.
+    pub(crate) folder: PathBuf,
+    /// The kernel's log.
+    pub(crate) console: PathBuf,
+    /// What the guest did that a device objects to.
+    pub(crate) guest_errors: PathBuf,
+    /// What QEMU itself said.
+    pub(crate) qemu_log: PathBuf,
+    initramfs: PathBuf,
+    channel: PathBuf,
+    monitor: PathBuf,
+    sockets: PathBuf,
+}
+
+impl Files {
+    fn new(lab: &Lab, name: &str) -> Result<Self> {
+        let folder = lab.out.join("vm").join(name);
+        make_dir(&folder)?;
+        // A socket's path may have 107 bytes only, so that it can't be in the checkout.
+        let sockets = std::env::temp_dir().join(format!("irqmod-lab.{}", std::process::id()));
+        make_dir(&sockets)?;
+        let files = Self {
+            console: folder.join("console.log"),
+            guest_errors: folder.join("guest-errors.log"),
+            qemu_log: folder.join("qemu.log"),
+            initramfs: folder.join("initramfs.cpio"),
+            channel: sockets.join(format!("{name}.channel")),
+            monitor: sockets.join(format!("{name}.monitor")),
+            sockets,
+            folder,
+        };
+        for path in [&files.console, &files.guest_errors] {
+            fs::write(path, "").at(format!("write {}", path.display()))?;
+        }
+        Ok(files)
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        // What can't be removed is not ours any more; the folder goes with its last guest.
+        let _ = fs::remove_file(&self.channel);
+        let _ = fs::remove_file(&self.monitor);
+        let _ = fs::remove_file(&self.initramfs);
+        let _ = fs::remove_dir(&self.sockets);
+    }
+}
+
+/// QEMU; ends with this value.
+pub(crate) struct Process {
+    /// The running program.
+    pub(crate) child: Child,
+    log: PathBuf,
+}
+
+impl Process {
+    fn start(command: &mut Command, files: &Files) -> Result<Self> {
+        let step = "start QEMU";
+        let log = File::create(&files.qemu_log).at(step)?;
+        command
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().at(step)?)
+            .stderr(log);
+        end_with_us(command);
+        let child = command.spawn().at(step)?;
+        Ok(Self {
+            child,
+            log: files.qemu_log.clone(),
+        })
+    }
+
+    fn connect(&mut self, path: &Path) -> Result<UnixStream> {
+        let end = Instant::now() + Duration::from_secs(30);
+        loop {
+            match UnixStream::connect(path) {
+                Ok(stream) => return Ok(stream),
+                Err(error) if Instant::now() > end => return Err(self.failure(&error.to_string())),
+                Err(_) => thread::sleep(Duration::from_millis(20)),
+            }
+            if let Some(status) = self.child.try_wait().at("wait for QEMU")? {
+                return Err(self.failure(&status.to_string()));
+            }
+        }
+    }
+
+    fn failure(&self, cause: &str) -> Failure {
+        let text = fs::read_to_string(&self.log).unwrap_or_default();
+        let said = text.lines().next().unwrap_or_default();
+        Failure::new("start QEMU", format!("{cause} {said}")).log(&self.log)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Both fail only if QEMU has ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn qemu() -> Result<PathBuf> {
+    let missing = || Failure::new("start QEMU", "qemu-system-x86_64 is missing");
+    host::which("qemu-system-x86_64").ok_or_else(missing)
+}
+
+fn shell(command: &Command) -> String {
+    let words: Vec<_> = [command.get_program()]
+        .into_iter()
+        .chain(command.get_args())
+        .collect();
+    words
+        .iter()
+        .map(|word| quote(OsStr::new(word)))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
