@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! An ordinary task, pinned to a CPU, that stamps the time in a loop.
+//!
+//! The longest gap between two stamps is how long the CPU left an ordinary task waiting. A CPU
+//! that is starved in one endless interrupt never prints a lockup, but it can't hide from this.
+
+use crate::{
+    report::{
+        Canary,
+        Gap, //
+    },
+    sys, //
+};
+use std::{
+    io,
+    sync::{
+        atomic::{
+            AtomicBool,
+            Ordering, //
+        },
+        mpsc,
+        Arc, //
+    },
+    thread::JoinHandle, //
+};
+
+/// Most gaps kept; the shortest are left out first.
+const KEEP: usize = 2000;
+
+/// Gaps above a threshold, and the longest of all.
+#[derive(Default)]
+pub struct Recorder {
+    threshold: u64,
+    last: Option<u64>,
+    gaps: Vec<(u64, u64)>,
+    stamps: u64,
+    dropped: u64,
+}
+
+impl Recorder {
+    /// Keeps gaps of at least `threshold` nanoseconds.
+    pub fn new(threshold: u64) -> Self {
+        Self {
+            threshold,
+            ..Self::default()
+        }
+    }
+
+    /// Notes that the task ran at `now`.
+    pub fn stamp(&mut self, now: u64) {
+        self.stamps += 1;
+        if let Some(last) = self.last {
+            let len = now.saturating_sub(last);
+            if len >= self.threshold {
+                self.keep(last, len);
+            }
+        }
+        self.last = Some(now);
+    }
+
+    fn keep(&mut self, at: u64, len: u64) {
+        if self.gaps.len() >= 2 * KEEP {
+            self.thin();
+        }
+        self.gaps.push((at, len));
+    }
+
+    /// Leaves out the shorter half.
+    fn thin(&mut self) {
+        self.gaps.sort_by_key(|&(_, len)| std::cmp::Reverse(len));
+        self.dropped += (self.gaps.len() - KEEP.min(self.gaps.len())) as u64;
+        self.gaps.truncate(KEEP);
+    }
+
+    /// What was seen of the window that starts at `start`: gaps that end before it don't count.
+    pub fn finish(mut self, cpu: usize, start: u64) -> Canary {
+        self.gaps.retain(|&(at, len)| at + len > start);
+        if self.gaps.len() > KEEP {
+            self.thin();
+        }
+        self.gaps.sort_unstable();
+        let gaps: Vec<Gap> = self
+            .gaps
+            .iter()
+            .map(|&(at, len_ns)| Gap {
+                at_ns: at as i64 - start as i64,
+                len_ns,
+            })
+            .collect();
+        let max = gaps.iter().copied().max_by_key(|g| g.len_ns);
+        Canary {
+            cpu,
+            stamps: self.stamps,
+            max: max.unwrap_or_default(),
+            gaps,
+            dropped: self.dropped,
+        }
+    }
+}
+
+/// A running canary.
+pub struct Running {
+    cpu: usize,
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Recorder>,
+}
+
+/// Starts a canary on `cpu` and returns once it has run there.
+pub fn start(cpu: usize, threshold_ns: u64) -> io::Result<Running> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let (tell, told) = mpsc::channel();
+    let flag = stop.clone();
+    let thread = std::thread::Builder::new()
+        .name("canary".into())
+        .spawn(move || {
+            let mut recorder = Recorder::new(threshold_ns);
+            let pinned = sys::pin(cpu);
+            let ok = pinned.is_ok();
+            // The receiver is only gone when nobody waits for the answer any more.
+            let _ = tell.send(pinned);
+            while ok && !flag.load(Ordering::Relaxed) {
+                recorder.stamp(sys::now());
+                // Under a single emulation thread this hands the turn to the next CPU: the canary
+                // takes part in the measurement, its spinning does not.
+                std::hint::spin_loop();
+            }
+            recorder.stamp(sys::now());
+            recorder
+        })?;
+    told.recv().map_err(io::Error::other)??;
+    Ok(Running { cpu, stop, thread })
+}
+
+impl Running {
+    /// Stops it and returns what it saw of the window that starts at `start`.
+    pub fn finish(self, start: u64) -> Canary {
+        self.stop.store(true, Ordering::Relaxed);
+        match self.thread.join() {
+            Ok(recorder) => recorder.finish(self.cpu, start),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn run(stamps: &[u64], start: u64) -> Canary {
+        let mut r = Recorder::new(MS);
+        stamps.iter().for_each(|&t| r.stamp(t));
+        r.finish(0, start)
+    }
+
+    #[test]
+    fn finds_the_longest_gap_and_where_it_began() {
+        let c = run(&[0, MS / 2, 3 * MS, 3 * MS + 1, 10 * MS], 0);
+        assert_eq!(c.max.at_ns, 3_000_001);
+        assert_eq!(c.max.len_ns, 6_999_999);
+        assert_eq!(c.gaps.len(), 2);
+        assert_eq!(c.stamps, 5);
+    }
+
+    #[test]
+    fn a_gap_that_reaches_into_the_window_counts_and_one_before_it_does_not() {
+        let c = run(&[0, 100 * MS, 101 * MS, 150 * MS], 120 * MS);
+        assert_eq!(c.gaps.len(), 1);
+        assert_eq!(c.max.at_ns, -(19 * MS as i64));
+        assert_eq!(c.max.len_ns, 49 * MS);
+    }
+
+    #[test]
+    fn no_gap_at_all_is_zero() {
+        assert_eq!(run(&[], 0).max, Gap::default());
+        assert_eq!(run(&[5], 0).max, Gap::default());
+    }
+
+    #[test]
+    fn keeps_the_longest_when_there_are_too_many() {
+        let mut r = Recorder::new(MS);
+        let mut t = 0;
+        for i in 0..3 * KEEP as u64 {
+            r.stamp(t);
+            t += if i == 7 { 900 * MS } else { 2 * MS };
+        }
+        let c = r.finish(3, 0);
+        assert_eq!(c.cpu, 3);
+        assert_eq!(c.max.len_ns, 900 * MS);
+        assert!(c.gaps.len() <= KEEP);
+        assert_eq!(c.dropped as usize + c.gaps.len(), 3 * KEEP - 1);
+    }
+
+    #[test]
+    fn a_real_canary_runs_and_stops() {
+        let start = sys::now();
+        let running = start_on_first_allowed();
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        assert!(running.finish(start).stamps > 1);
+    }
+
+    fn start_on_first_allowed() -> Running {
+        (0..64)
+            .find_map(|cpu| super::start(cpu, MS).ok())
+            .expect("some CPU takes the canary")
+    }
+}

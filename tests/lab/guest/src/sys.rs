@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The few system calls that std does not offer.
+
+use std::{
+    fs::File,
+    io,
+    os::fd::AsRawFd,
+    time::Duration, //
+};
+
+/// `BLKGETSIZE64`: the size of a block device in bytes.
+const BLKGETSIZE64: libc::c_ulong = 0x8008_1272;
+
+/// Nanoseconds of `CLOCK_MONOTONIC`.
+pub fn now() -> u64 {
+    let mut ts = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `ts` is a valid timespec that the call writes.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut ts) };
+    ts.tv_sec as u64 * 1_000_000_000 + ts.tv_nsec as u64
+}
+
+/// Sleeps until `deadline` of [`now`], and not at all if it has passed.
+pub fn sleep_until(deadline: u64) {
+    let left = deadline.saturating_sub(now());
+    std::thread::sleep(Duration::from_nanos(left));
+}
+
+/// Pins the calling thread to one CPU.
+pub fn pin(cpu: usize) -> io::Result<()> {
+    if cpu >= libc::CPU_SETSIZE as usize {
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    // SAFETY: A CPU set is an array of integers; all zero is the empty set.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: `cpu` is below CPU_SETSIZE, checked above.
+    unsafe { libc::CPU_SET(cpu, &mut set) };
+    // SAFETY: `set` is valid for its size; 0 is the calling thread.
+    match unsafe { libc::sched_setaffinity(0, size_of_val(&set), &set) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// The size of a block device in bytes.
+pub fn device_size(file: &File) -> io::Result<u64> {
+    let mut size = 0u64;
+    // SAFETY: The ioctl writes one u64 to the address given.
+    match unsafe { libc::ioctl(file.as_raw_fd(), BLKGETSIZE64, &mut size) } {
+        0 => Ok(size),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// The release of the running kernel.
+pub fn kernel_release() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/osrelease")
+        .map(|s| s.trim().to_owned())
+        .unwrap_or_default()
+}
+
+/// An anonymous mapping: page aligned, zeroed, and freed on drop.
+pub struct Pages {
+    start: *mut u8,
+    len: usize,
+}
+
+impl Pages {
+    /// Maps `len` bytes.
+    pub fn new(len: usize) -> io::Result<Self> {
+        // SAFETY: A new private anonymous mapping touches no existing memory.
+        let start = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                len,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE,
+                -1,
+                0,
+            )
+        };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self {
+            start: start.cast(),
+            len,
+        })
+    }
+
+    /// The address of the mapping.
+    pub fn as_ptr(&self) -> *mut u8 {
+        self.start
+    }
+
+    /// Its length.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether it is empty.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        // SAFETY: The mapping was made by `new` and is unmapped once.
+        unsafe { libc::munmap(self.start.cast(), self.len) };
+    }
+}
