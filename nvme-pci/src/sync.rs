@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The atomics of the pure halves: the kernel's in the kernel, the same operations on the host.
+
+#[cfg(not(CONFIG_RUST_IRQMOD))]
+mod host;
+
+#[cfg(not(CONFIG_RUST_IRQMOD))]
+pub(crate) use self::host::{
+    Acquire,
+    Atomic,
+    Relaxed,
+    Release, //
+};
+#[cfg(CONFIG_RUST_IRQMOD)]
+pub(crate) use kernel::sync::atomic::{
+    Acquire,
+    Atomic,
+    Relaxed,
+    Release, //
+};
