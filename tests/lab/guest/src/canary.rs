@@ -59,6 +59,12 @@ impl Recorder {
         self.last = Some(now);
     }
 
+    /// Notes that the task wanted to run at `due` and ran at `now`.
+    pub fn wake(&mut self, due: u64, now: u64) {
+        self.last = Some(due);
+        self.stamp(now);
+    }
+
     fn keep(&mut self, at: u64, len: u64) {
         if self.gaps.len() >= 2 * KEEP {
             self.thin();
@@ -107,7 +113,10 @@ pub struct Running {
 }
 
 /// Starts a canary on `cpu` and returns once it has run there.
-pub fn start(cpu: usize, threshold_ns: u64) -> io::Result<Running> {
+///
+/// With a `nap_ns` it sleeps between its stamps and notes how late it was woken: that leaves the
+/// CPU idle, for loads that a busy CPU would disturb.
+pub fn start(cpu: usize, threshold_ns: u64, nap_ns: u64) -> io::Result<Running> {
     let stop = Arc::new(AtomicBool::new(false));
     let (tell, told) = mpsc::channel();
     let flag = stop.clone();
@@ -120,16 +129,28 @@ pub fn start(cpu: usize, threshold_ns: u64) -> io::Result<Running> {
             // The receiver is only gone when nobody waits for the answer any more.
             let _ = tell.send(pinned);
             while ok && !flag.load(Ordering::Relaxed) {
-                recorder.stamp(sys::now());
-                // Under a single emulation thread this hands the turn to the next CPU: the canary
-                // takes part in the measurement, its spinning does not.
-                std::hint::spin_loop();
+                match nap_ns {
+                    0 => spin(&mut recorder),
+                    _ => nap(&mut recorder, nap_ns),
+                }
             }
-            recorder.stamp(sys::now());
             recorder
         })?;
     told.recv().map_err(io::Error::other)??;
     Ok(Running { cpu, stop, thread })
+}
+
+fn spin(recorder: &mut Recorder) {
+    recorder.stamp(sys::now());
+    // Under a single emulation thread this hands the turn to the next CPU: the canary takes part
+    // in the measurement, its spinning does not.
+    std::hint::spin_loop();
+}
+
+fn nap(recorder: &mut Recorder, len: u64) {
+    let due = sys::now() + len;
+    sys::sleep_until(due);
+    recorder.wake(due, sys::now());
 }
 
 impl Running {
@@ -179,6 +200,16 @@ mod tests {
     }
 
     #[test]
+    fn a_napping_canary_counts_how_late_it_was_woken() {
+        let mut r = Recorder::new(MS);
+        r.wake(10 * MS, 10 * MS + 5);
+        r.wake(20 * MS, 23 * MS);
+        let c = r.finish(0, 0);
+        assert_eq!((c.max.at_ns, c.max.len_ns), (20 * MS as i64, 3 * MS));
+        assert_eq!(c.gaps.len(), 1);
+    }
+
+    #[test]
     fn keeps_the_longest_when_there_are_too_many() {
         let mut r = Recorder::new(MS);
         let mut t = 0;
@@ -203,7 +234,7 @@ mod tests {
 
     fn start_on_first_allowed() -> Running {
         (0..64)
-            .find_map(|cpu| super::start(cpu, MS).ok())
+            .find_map(|cpu| super::start(cpu, MS, 0).ok())
             .expect("some CPU takes the canary")
     }
 }

@@ -90,6 +90,9 @@ struct Watch {
     /// Gaps of the canary from this length on are listed.
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     gap_us: u64,
+    /// The canary sleeps this long between stamps and counts how late it wakes (0: it spins).
+    #[arg(long, default_value_t = 0)]
+    nap_us: u64,
     /// Without the canary.
     #[arg(long)]
     no_canary: bool,
@@ -136,7 +139,11 @@ fn run(what: &What) -> io::Result<Report> {
         false => None,
     };
     let bird = match what.with_canary() {
-        true => Some(canary::start(watch.cpu, watch.gap_us * 1000)?),
+        true => Some(canary::start(
+            watch.cpu,
+            watch.gap_us * 1000,
+            watch.nap_us * 1000,
+        )?),
         false => None,
     };
     let threads = work.threads() + usize::from(sampler.is_some());
