@@ -71,19 +71,21 @@ impl Doorbells {
     }
 
     /// Offset of the tail doorbell of submission queue `qid`.
-    pub const fn sq(&self, qid: u16) -> Option<usize> {
-        if qid as u32 >= self.pairs {
-            return None;
-        }
-        Some(BASE + 2 * self.stride * qid as usize)
+    pub fn sq(&self, qid: u16) -> Option<usize> {
+        self.nth(qid, 0)
     }
 
     /// Offset of the head doorbell of completion queue `qid`.
-    pub const fn cq(&self, qid: u16) -> Option<usize> {
-        match self.sq(qid) {
-            Some(tail) => Some(tail + self.stride),
-            None => None,
+    pub fn cq(&self, qid: u16) -> Option<usize> {
+        self.nth(qid, 1)
+    }
+
+    fn nth(&self, qid: u16, of_pair: usize) -> Option<usize> {
+        if u32::from(qid) >= self.pairs {
+            return None;
         }
+        let nth = usize::from(qid) * 2 + of_pair;
+        nth.checked_mul(self.stride)?.checked_add(BASE)
     }
 }
 

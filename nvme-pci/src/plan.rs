@@ -35,7 +35,9 @@ impl Wanted {
     /// How many vectors to ask the platform for, the admin queue's included, when the controller
     /// granted so many I/O queues.
     pub fn vectors(&self, granted: u16) -> u16 {
-        (granted - self.polled(granted)).saturating_add(1)
+        granted
+            .saturating_sub(self.polled(granted))
+            .saturating_add(1)
     }
 
     /// How many of the queues are polled: at least one keeps its interrupt.
@@ -111,7 +113,12 @@ impl Plan {
 
     /// How many I/O queues there are.
     pub fn total(&self) -> u16 {
-        self.default + self.read + self.poll
+        self.interrupting().saturating_add(self.poll)
+    }
+
+    /// How many of them have an interrupt.
+    fn interrupting(&self) -> u16 {
+        self.default.saturating_add(self.read)
     }
 
     /// Which hardware queues are of a kind.
@@ -119,7 +126,7 @@ impl Plan {
         let (offset, count) = match kind {
             Kind::Default => (0, self.default),
             Kind::Read => (self.default, self.read),
-            Kind::Poll => (self.default + self.read, self.poll),
+            Kind::Poll => (self.interrupting(), self.poll),
         };
         Set { offset, count }
     }

@@ -25,6 +25,8 @@
 //! slot as data, and when a PRP comes for which the page has no room, it moves the last slot's PRP to
 //! the next page and puts the link in its place.
 
+use core::iter::successors;
+
 /// Bytes in a controller page: CC.MPS = 0, whatever the page size of the system is.
 pub const CTRL_PAGE: usize = 4096;
 
@@ -135,14 +137,13 @@ impl Segment {
         self.addr & !OFFSET
     }
 
-    /// How many pages the segment touches.
-    fn pages(self) -> u64 {
-        (self.end - self.base()).div_ceil(CTRL_PAGE as u64)
-    }
-
-    /// The pages after the first. The products can not overflow: all lie before `end`.
+    /// The pages after the first.
     fn rest(self) -> impl Iterator<Item = u64> {
-        (1..self.pages()).map(move |n| self.base() + n * CTRL_PAGE as u64)
+        let page_after = move |page: &u64| {
+            page.checked_add(CTRL_PAGE as u64)
+                .filter(|next| *next < self.end)
+        };
+        successors(page_after(&self.base()), page_after)
     }
 }
 
@@ -150,16 +151,26 @@ impl Segment {
 /// the reason.
 pub fn single(addr: u64, len: u32) -> Option<Prps> {
     let segment = Segment::new(addr, len).ok()?;
-    let prp2 = match segment.pages() {
-        1 => 0,
-        2 => segment.base() + CTRL_PAGE as u64,
-        _ => return None,
-    };
+    let mut rest = segment.rest();
+    let prp2 = rest.next().unwrap_or(0);
+    if rest.next().is_some() {
+        return None;
+    }
     Some(Prps {
         prp1: addr,
         prp2,
         bytes: u64::from(len),
     })
+}
+
+/// Where the next PRP goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Prp1,
+    Prp2,
+    /// To the list, together with the second, which must make room for the list's address.
+    NewList,
+    List,
 }
 
 /// Describes segments, which come one at a time.
@@ -170,8 +181,7 @@ pub struct Builder<'a, L: PrpList> {
     /// Where the last segment ended.
     end: u64,
     bytes: u64,
-    /// PRPs so far.
-    count: usize,
+    next: Place,
     prp1: u64,
     prp2: u64,
     /// The chunk in use, its next free slot, and what the slot before holds.
@@ -187,7 +197,7 @@ impl<'a, L: PrpList> Builder<'a, L> {
             list,
             end: 0,
             bytes: 0,
-            count: 0,
+            next: Place::Prp1,
             prp1: 0,
             prp2: 0,
             page: 0,
@@ -199,7 +209,7 @@ impl<'a, L: PrpList> Builder<'a, L> {
     /// Adds a segment.
     pub fn push(&mut self, addr: u64, len: u32) -> Result<(), PrpError> {
         let segment = Segment::new(addr, len)?;
-        if self.count > 0 && (self.end | segment.addr) & OFFSET != 0 {
+        if self.next != Place::Prp1 && (self.end | segment.addr) & OFFSET != 0 {
             return Err(PrpError::Gap);
         }
         self.bytes = self
@@ -213,7 +223,7 @@ impl<'a, L: PrpList> Builder<'a, L> {
 
     /// Ends the description.
     pub fn finish(self) -> Result<Prps, PrpError> {
-        if self.count == 0 {
+        if self.next == Place::Prp1 {
             return Err(PrpError::Empty);
         }
         Ok(Prps {
@@ -225,13 +235,24 @@ impl<'a, L: PrpList> Builder<'a, L> {
 
     /// Adds a PRP where the command has room for it, else to the list.
     fn add(&mut self, prp: u64) -> Result<(), PrpError> {
-        match self.count {
-            0 => self.prp1 = prp,
-            1 => self.prp2 = prp,
-            2 => self.open(prp)?,
-            _ => self.append(prp)?,
-        }
-        self.count += 1;
+        self.next = match self.next {
+            Place::Prp1 => {
+                self.prp1 = prp;
+                Place::Prp2
+            }
+            Place::Prp2 => {
+                self.prp2 = prp;
+                Place::NewList
+            }
+            Place::NewList => {
+                self.open(prp)?;
+                Place::List
+            }
+            Place::List => {
+                self.append(prp)?;
+                Place::List
+            }
+        };
         Ok(())
     }
 
@@ -259,12 +280,12 @@ impl<'a, L: PrpList> Builder<'a, L> {
 
     /// Turns the full chunk's last slot into a link.
     fn chain(&mut self) -> Result<(), PrpError> {
-        let next = self.page + 1;
+        let next = self.page.saturating_add(1);
         if self.index < ENTRIES_PER_PAGE || next >= self.list.pages() {
             return Err(PrpError::ListFull);
         }
         let link = self.list.page_dma(next);
-        self.list.set(self.page, self.index - 1, link);
+        self.list.set(self.page, ENTRIES_PER_PAGE - 1, link);
         self.list.set(next, 0, self.last);
         self.page = next;
         self.index = 1;

@@ -74,12 +74,12 @@ impl Entries {
 
     /// How many commands fit, which is how many tags the queue has.
     pub const fn usable(self) -> u16 {
-        self.0 - 1
+        self.0.saturating_sub(1)
     }
 
     /// The number as the controller wants it.
     pub const fn zero_based(self) -> u16 {
-        self.0 - 1
+        self.usable()
     }
 
     /// Bytes of the submission queue.
@@ -94,19 +94,21 @@ impl Entries {
 
     /// The entry after `index`.
     pub const fn next(self, index: u16) -> u16 {
-        if index >= self.0 - 1 {
+        let next = index.wrapping_add(1);
+        if next >= self.0 {
             return 0;
         }
-        index + 1
+        next
     }
 
     /// How many steps lead from `head` to `tail`, both in range.
     pub const fn distance(self, head: u16, tail: u16) -> u16 {
+        let steps = tail.wrapping_sub(head);
         if tail >= head {
-            return tail - head;
+            return steps;
         }
-        // In this order nothing leaves the range of `u16`: the result is below `entries`.
-        tail + (self.0 - head)
+        // `steps` is negative, modulo 2^16; with the entries added it is in range again.
+        steps.wrapping_add(self.0)
     }
 }
 
