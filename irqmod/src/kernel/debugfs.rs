@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the lines do, in `/sys/kernel/debug/irqmod/LINE/`: `state`, `stats` and `policy`.
+//!
+//! All file operations live in this library and never in a driver: a file that is still open does not
+//! keep the driver's module, and must survive it.
+
+use core::{
+    fmt::Display,
+    ptr::NonNull, //
+};
+use kernel::{
+    debugfs::{
+        Dir,
+        Scope, //
+    },
+    fmt,
+    prelude::*,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc,
+        SetOnce, //
+    },
+    time::{
+        delay::fsleep,
+        Delta, //
+    },
+    uaccess::UserSliceReader, //
+};
+
+use crate::moderator::Moderator;
+
+/// A value of the inner rings, which format by `core::fmt`, for the kernel's `fmt!`.
+pub(super) struct Shown<'a, T>(pub(super) &'a T);
+
+impl<T: Display> fmt::Display for Shown<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Display::fmt(self.0, f)
+    }
+}
+
+/// The directory of the library: made by the first user, kept for good.
+static ROOT: SetOnce<Dir> = SetOnce::new();
+
+/// Whether somebody makes, or made, [`ROOT`].
+static ROOT_CLAIMED: Atomic<bool> = Atomic::new(false);
+
+/// `/sys/kernel/debug/irqmod`; may sleep.
+fn root() -> &'static Dir {
+    if !ROOT_CLAIMED.xchg(true, Relaxed) {
+        ROOT.populate(Dir::new(c"irqmod"));
+    }
+    loop {
+        match ROOT.as_ref() {
+            Some(dir) => return dir,
+            // Another line is just making it.
+            None => fsleep(Delta::from_millis(1)),
+        }
+    }
+}
+
+/// What the files of a line read.
+///
+/// # Invariants
+///
+/// `moderator` is valid for as long as the view exists.
+struct View {
+    moderator: NonNull<Moderator>,
+}
+
+// SAFETY: The view only reads a `Moderator`, which is `Sync`.
+unsafe impl Send for View {}
+
+// SAFETY: As above.
+unsafe impl Sync for View {}
+
+impl View {
+    fn moderator(&self) -> &Moderator {
+        // SAFETY: Valid by the type invariant.
+        unsafe { self.moderator.as_ref() }
+    }
+}
+
+fn show_state(view: &View, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    f.write_fmt(fmt!("{}\n", Shown(&view.moderator().snapshot())))
+}
+
+fn show_stats(view: &View, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    Display::fmt(&view.moderator().stats().read(), f)
+}
+
+fn show_policy(view: &View, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    f.write_fmt(fmt!("{}\n", Shown(&view.moderator().config())))
+}
+
+/// The directory of one line; gone when dropped, after all readers have left.
+pub(super) struct LineDir {
+    _scope: Pin<KBox<Scope<View>>>,
+}
+
+impl LineDir {
+    /// Shows `moderator` under `name`. May sleep.
+    ///
+    /// # Safety
+    ///
+    /// `moderator` stays valid until the result is dropped.
+    pub(super) unsafe fn new(moderator: &Moderator, name: &CStr) -> Result<Self> {
+        // INVARIANT: The contract of this function covers the life of the view.
+        let view = View {
+            moderator: NonNull::from(moderator),
+        };
+        let scope = root().scope::<_, Error, _>(Ok(view), name, |view, dir| {
+            dir.read_callback_file(c"state", view, &show_state);
+            dir.read_callback_file(c"stats", view, &show_stats);
+            dir.read_callback_file(c"policy", view, &show_policy);
+        });
+        Ok(Self {
+            _scope: KBox::pin_init(scope, GFP_KERNEL)?,
+        })
+    }
+}
+
+/// Something that a user starts by writing a line of text, and that has a result to read.
+pub trait Job: Send + Sync {
+    /// Does what `request` says, in the context of the writer.
+    fn run(&self, request: &str) -> Result;
+
+    /// Shows the result of the last run.
+    fn result(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
+}
+
+/// Longest request of a [`Job`].
+const MAX_REQUEST: usize = 256;
+
+struct Worker {
+    job: Arc<dyn Job>,
+}
+
+fn run_job(worker: &Worker, reader: &mut UserSliceReader) -> Result {
+    let mut text = [0; MAX_REQUEST];
+    let text = text.get_mut(..reader.len()).ok_or(E2BIG)?;
+    reader.read_slice(text)?;
+    worker.job.run(core::str::from_utf8(text).map_err(|_| EINVAL)?)
+}
+
+fn show_result(worker: &Worker, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    worker.job.result(f)
+}
+
+/// A directory `/sys/kernel/debug/NAME` with the files `run` and `result` of a [`Job`]; gone when
+/// dropped, after the last run has ended.
+pub struct JobDir {
+    _scope: Pin<KBox<Scope<Worker>>>,
+}
+
+impl JobDir {
+    /// Offers `job` to the administrator. May sleep.
+    pub fn new(job: Arc<dyn Job>, name: &CStr) -> Result<Self> {
+        let scope = Scope::dir::<Error, _>(Ok(Worker { job }), name, |worker, dir| {
+            dir.write_only_callback_file(c"run", worker, &run_job);
+            dir.read_callback_file(c"result", worker, &show_result);
+        });
+        Ok(Self {
+            _scope: KBox::pin_init(scope, GFP_KERNEL)?,
+        })
+    }
+}

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! One interrupt line with its source: what a driver owns per queue.
+//!
+//! # Life of a line
+//!
+//! ```text
+//!          new
+//!           |
+//!           v      request, request_plain
+//!         Idle ------------------------------> Requested <---> paused (pause, resume)
+//!           ^                                     |
+//!           +-------------------------------------+
+//!                        free, drop
+//! ```
+//!
+//! All edges are task context, serialised by one sleeping lock. A line can be requested again after `free`, with
+//! another vector; nothing of its former life survives.
+//!
+//! Going down, [`Line::free`] (and so dropping) keeps this order: debugfs files, interrupt and its thread, poller;
+//! then, as the fields are dropped, the source with its queue memory.
+
+use core::ops::Deref;
+use kernel::{
+    bindings,
+    container_of,
+    error::to_result,
+    fmt,
+    irq::Flags,
+    new_mutex,
+    prelude::*,
+    str::CString,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Mutex, //
+    }, //
+};
+
+use super::{
+    debugfs::LineDir,
+    irq_poll::Poller,
+    platform::LinePlatform, //
+};
+use crate::{
+    moderator::{
+        Handled,
+        Moderator, //
+    },
+    platform::{
+        Platform as _,
+        PollPass, //
+    },
+    policy::Config,
+    source::{
+        DrainRight,
+        Source, //
+    },
+    Budget, //
+};
+
+/// What a request holds until it is freed.
+struct Request {
+    irq: u32,
+    /// Whether the moderator may defer.
+    moderated: bool,
+    /// The core keeps a pointer to the name.
+    name: CString,
+    files: Option<LineDir>,
+}
+
+/// One interrupt line, moderated, with the source that it belongs to.
+///
+/// Dereferences to the source. Embed it in the driver's queue, or keep it in a box or an
+/// [`Arc`](kernel::sync::Arc).
+///
+/// # Invariants
+///
+/// - `lifecycle` holds a request if, and only if, an interrupt handler is registered whose cookie points to
+///   this line.
+/// - The poller is only scheduled or running while there is a request.
+#[pin_data(PinnedDrop)]
+pub struct Line<S: Source> {
+    // First: the word that a handler reads before anything else.
+    moderator: Moderator,
+    #[pin]
+    source: S,
+    #[pin]
+    platform: LinePlatform,
+    /// Mirrors `lifecycle.is_some()`; written under both locks, read under the queue lock.
+    requested: Atomic<bool>,
+    #[pin]
+    lifecycle: Mutex<Option<Request>>,
+}
+
+/// One lockdep class for the lines of all drivers.
+fn new_lifecycle() -> impl PinInit<Mutex<Option<Request>>> {
+    new_mutex!(None, "irqmod_line")
+}
+
+impl<S: Source> Line<S> {
+    /// Creates a line that is not requested.
+    pub fn new(source: impl PinInit<S, Error>, config: Config) -> impl PinInit<Self, Error> {
+        // INVARIANT: No request, no handler, and the poller is idle.
+        try_pin_init!(Self {
+            moderator: Moderator::new(config),
+            source <- source,
+            platform <- LinePlatform::new(),
+            requested: Atomic::new(false),
+            lifecycle <- new_lifecycle(),
+        })
+    }
+
+    /// Requests `irq` with moderation, as the policy says. May sleep.
+    ///
+    /// The source must be ready: an interrupt may come before this returns.
+    ///
+    /// # Errors
+    ///
+    /// `EBUSY` if the line is requested already.
+    ///
+    /// # Safety
+    ///
+    /// `irq` is an edge-triggered MSI or MSI-X vector that is allocated for this line alone, and it stays
+    /// allocated until [`Line::free`] returned or the line was dropped.
+    pub unsafe fn request(self: Pin<&Self>, irq: u32, name: fmt::Arguments<'_>) -> Result {
+        // SAFETY: The contract of this function.
+        unsafe { self.request_as(irq, 0, true, name) }
+    }
+
+    /// Requests `irq` with the plain handler, which never defers and never masks. May sleep.
+    ///
+    /// For lines that are shared, level triggered or too slow to matter. The only flag is
+    /// [`Flags::SHARED`], or [`Flags::TRIGGER_NONE`] for none.
+    ///
+    /// # Errors
+    ///
+    /// `EBUSY` if the line is requested already, `EINVAL` for another flag.
+    ///
+    /// # Safety
+    ///
+    /// `irq` is an interrupt of the source's device, and it stays allocated until [`Line::free`] returned
+    /// or the line was dropped.
+    pub unsafe fn request_plain(
+        self: Pin<&Self>,
+        irq: u32,
+        flags: Flags,
+        name: fmt::Arguments<'_>,
+    ) -> Result {
+        let flags = match flags {
+            Flags::TRIGGER_NONE => 0,
+            // CAST: A bit of the low word.
+            Flags::SHARED => bindings::IRQF_SHARED as c_ulong,
+            _ => return Err(EINVAL),
+        };
+        // SAFETY: The contract of this function.
+        unsafe { self.request_as(irq, flags, false, name) }
+    }
+
+    /// # Safety
+    ///
+    /// As [`Line::request`] if `moderated`, else as [`Line::request_plain`].
+    unsafe fn request_as(
+        self: Pin<&Self>,
+        irq: u32,
+        flags: c_ulong,
+        moderated: bool,
+        name: fmt::Arguments<'_>,
+    ) -> Result {
+        let mut lifecycle = self.lifecycle.lock();
+        if lifecycle.is_some() {
+            return Err(EBUSY);
+        }
+        let name = CString::try_from_fmt(name)?;
+        self.prepare(irq);
+        // SAFETY: `irq` is ours by the contract of this function; `name` is kept in the request, which is
+        // given up after the interrupt was freed.
+        let registered = unsafe { self.register(irq, flags, &name, moderated) };
+        if let Err(error) = registered {
+            self.set_requested(false);
+            return Err(error);
+        }
+        if moderated {
+            self.moderator.start();
+        }
+        // SAFETY: The moderator is pinned with the line, and `free`, which dropping calls, gives the files
+        // up.
+        let files = unsafe { LineDir::new(&self.moderator, &name) };
+        // INVARIANT: The handler was registered above.
+        *lifecycle = Some(Request {
+            irq,
+            moderated,
+            name,
+            files: files.ok(),
+        });
+        Ok(())
+    }
+
+    /// Forgets the former life, before the handler is registered.
+    fn prepare(&self, irq: u32) {
+        self.platform.vector.set(irq);
+        self.moderator.reset();
+        let budget = self.moderator.config().budget();
+        // SAFETY: Without a request the poller is neither scheduled nor running, by the type invariant, and
+        // the line outlives the request.
+        unsafe { self.platform.poller.init(budget, on_poll::<S>) };
+        self.set_requested(true);
+    }
+
+    fn set_requested(&self, requested: bool) {
+        self.platform
+            .locked(|| self.requested.store(requested, Relaxed));
+    }
+
+    /// # Safety
+    ///
+    /// As [`Line::request_as`]; `name` lives until the interrupt is freed.
+    unsafe fn register(&self, irq: u32, flags: c_ulong, name: &CStr, moderated: bool) -> Result {
+        let threaded = moderated && matches!(self.moderator.config(), Config::Threaded(_));
+        let thread: bindings::irq_handler_t = if threaded { Some(on_thread::<S>) } else { None };
+        // SAFETY: The cookie is a line that is pinned and that frees the interrupt before it goes, and
+        // the handlers expect exactly that. `name` is valid by the contract of this function.
+        to_result(unsafe {
+            bindings::request_threaded_irq(
+                irq,
+                Some(on_interrupt::<S>),
+                thread,
+                flags,
+                name.as_char_ptr(),
+                self.as_cookie(),
+            )
+        })
+    }
+
+    fn as_cookie(&self) -> *mut c_void {
+        core::ptr::from_ref(self).cast_mut().cast()
+    }
+
+    /// Stops moderation, frees the interrupt and joins everything that ran for it. May sleep; idempotent.
+    ///
+    /// If the source is reachable the line is left with a disable depth of zero, whoever owned it.
+    pub fn free(self: Pin<&Self>) {
+        let mut lifecycle = self.lifecycle.lock();
+        let Some(request) = lifecycle.take() else {
+            return;
+        };
+        // Waits for readers, who must not find a moderator that is going away.
+        drop(request.files);
+        if request.moderated {
+            self.moderator.stop(&self.source, &self.platform);
+        }
+        // SAFETY: By the type invariant the handler was registered for this number and cookie.
+        unsafe { bindings::free_irq(request.irq, self.as_cookie()) };
+        self.set_requested(false);
+        // INVARIANT: No handler, no request, and `stop` joined the poller.
+        drop(request.name);
+    }
+
+    /// Keeps handler, thread and poller from draining, until [`Line::resume`]. May sleep; idempotent.
+    ///
+    /// Nothing happens to a line that is not requested, or requested plainly: free that one.
+    pub fn pause(&self) {
+        let lifecycle = self.lifecycle.lock();
+        if is_moderated(&lifecycle) {
+            self.moderator.pause(&self.source, &self.platform);
+        }
+    }
+
+    /// Ends a pause, if the source is reachable. May sleep; idempotent.
+    pub fn resume(&self) {
+        let lifecycle = self.lifecycle.lock();
+        if is_moderated(&lifecycle) {
+            self.moderator.resume(&self.source, &self.platform);
+        }
+    }
+
+    /// Runs `f` as the only drainer: handler and thread are joined and kept out, the poller is locked out.
+    ///
+    /// May sleep, but `f` must not. For time-outs and for reaping; works with or without a request.
+    pub fn exclusive<R>(&self, f: impl FnOnce(&S, &mut DrainRight<'_>) -> R) -> R {
+        let lifecycle = self.lifecycle.lock();
+        if lifecycle.is_some() {
+            return self.moderator.exclusive(&self.source, &self.platform, f);
+        }
+        self.platform
+            .locked(|| f(&self.source, &mut DrainRight::new()))
+    }
+
+    /// Runs `f` as the only drainer of a line without an interrupt, for queues that are polled.
+    ///
+    /// Softirq or task; does not sleep, and neither may `f`. `None` if the line is requested.
+    pub fn poll<R>(&self, f: impl FnOnce(&S, &mut DrainRight<'_>) -> R) -> Option<R> {
+        self.platform.locked(|| {
+            if self.requested.load(Relaxed) {
+                return None;
+            }
+            Some(f(&self.source, &mut DrainRight::new()))
+        })
+    }
+}
+
+fn is_moderated(request: &Option<Request>) -> bool {
+    request.as_ref().is_some_and(|request| request.moderated)
+}
+
+impl<S: Source> Deref for Line<S> {
+    type Target = S;
+
+    fn deref(&self) -> &S {
+        &self.source
+    }
+}
+
+#[pinned_drop]
+impl<S: Source> PinnedDrop for Line<S> {
+    fn drop(self: Pin<&mut Self>) {
+        self.as_ref().free();
+    }
+}
+
+fn irq_return(handled: Handled) -> bindings::irqreturn_t {
+    bindings::irqreturn_t(match handled {
+        Handled::None => bindings::irqreturn::IRQ_NONE.0,
+        Handled::Handled => bindings::irqreturn::IRQ_HANDLED.0,
+        Handled::WakeThread => bindings::irqreturn::IRQ_WAKE_THREAD.0,
+    })
+}
+
+/// The primary handler.
+///
+/// # Safety
+///
+/// `cookie` is the line that was given to `request_threaded_irq`.
+unsafe extern "C" fn on_interrupt<S: Source>(
+    _irq: c_int,
+    cookie: *mut c_void,
+) -> bindings::irqreturn_t {
+    // SAFETY: A line, by the contract; it frees the interrupt, and joins this handler, before it goes.
+    let line = unsafe { &*cookie.cast::<Line<S>>() };
+    irq_return(line.moderator.on_interrupt(&line.source, &line.platform))
+}
+
+/// The handler's thread.
+///
+/// # Safety
+///
+/// `cookie` is the line that was given to `request_threaded_irq`.
+unsafe extern "C" fn on_thread<S: Source>(
+    _irq: c_int,
+    cookie: *mut c_void,
+) -> bindings::irqreturn_t {
+    // SAFETY: A line, by the contract; it frees the interrupt, and joins this thread, before it goes.
+    let line = unsafe { &*cookie.cast::<Line<S>>() };
+    let handled = line.moderator.on_thread(&line.source, &line.platform);
+    line.platform.manners.restore();
+    irq_return(handled)
+}
+
+/// The softirq poller.
+///
+/// # Safety
+///
+/// `raw` is the poller of a line that is requested, called by the core.
+unsafe extern "C" fn on_poll<S: Source>(raw: *mut bindings::irq_poll, weight: c_int) -> c_int {
+    // SAFETY: By the contract `raw` is embedded in a line, which joins the poller before it goes.
+    let line = unsafe { &*line_of::<S>(raw) };
+    // The weight was a budget when the poller was initialised.
+    let weight = weight.unsigned_abs();
+    let budget = Budget::new(weight).unwrap_or(Budget::POLL_DEFAULT);
+    let pass = PollPass::new(budget);
+    let end = line.moderator.on_poll(&line.source, &line.platform, pass);
+    // CAST: At most the weight.
+    end.work() as c_int
+}
+
+/// # Safety
+///
+/// `raw` is the poller of a `Line<S>`.
+unsafe fn line_of<S: Source>(raw: *mut bindings::irq_poll) -> *const Line<S> {
+    let poller = Poller::from_raw(raw);
+    // SAFETY: By the contract the poller is a field of a platform.
+    let platform = unsafe { container_of!(poller, LinePlatform, poller) };
+    // SAFETY: By the contract the platform is a field of a line.
+    unsafe { container_of!(platform, Line<S>, platform) }
+}
