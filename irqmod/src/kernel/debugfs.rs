@@ -143,7 +143,9 @@ fn run_job(worker: &Worker, reader: &mut UserSliceReader) -> Result {
     let mut text = [0; MAX_REQUEST];
     let text = text.get_mut(..reader.len()).ok_or(E2BIG)?;
     reader.read_slice(text)?;
-    worker.job.run(core::str::from_utf8(text).map_err(|_| EINVAL)?)
+    worker
+        .job
+        .run(core::str::from_utf8(text).map_err(|_| EINVAL)?)
 }
 
 fn show_result(worker: &Worker, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -207,7 +207,11 @@ macro_rules! policy_param {
 
             // Built in, names carry the module's name, as in `nvme_rust.irq_policy`.
             const MODULE: &[u8] = <crate::LocalModule as ::kernel::ModuleMetadata>::NAME.to_bytes();
-            const PREFIX: &[&[u8]] = if cfg!(MODULE) { &[b"", b""] } else { &[MODULE, b"."] };
+            const PREFIX: &[&[u8]] = if cfg!(MODULE) {
+                &[b"", b""]
+            } else {
+                &[MODULE, b"."]
+            };
             const PARAM: &[u8] = stringify!($name).as_bytes();
 
             const NAME: &[&[u8]] = &[PREFIX[0], PREFIX[1], PARAM];

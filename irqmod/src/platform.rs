@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the kernel, the simulator and the models implement.
+//!
+//! # What an implementation promises
+//!
+//! - The handler is not reentrant for one line, also not on different CPUs, and an invocation
+//!   sees everything that the one before it did (genirq: both hold the descriptor's lock at some
+//!   point).
+//! - While a [`MaskToken`] is out, the handler is not *started*. Interrupts that arrive are kept and
+//!   replayed once by the last [`Platform::unmask`], or lost; the moderator copes with both. A late
+//!   message that does start the handler while the source is owned is absorbed; one that starts it
+//!   under a token at another time must also be kept or be followed by another one.
+//! - [`Platform::mask`] does not wait: it may be called by the handler that it would wait for.
+//!
+//! # What an implementation need not handle
+//!
+//! - Unbalanced calls: each token that it gets back is one that it made.
+//! - [`Platform::unmask`] on a line that was freed, [`Platform::enable_poller`] without
+//!   [`Platform::join_poller`], or two of either in a row.
+//! - A refused [`Platform::defer`]: it may be dropped while the poller is being joined, because the
+//!   one who joins takes over what the refused caller had claimed.
+
+use crate::{
+    Budget,
+    Deferral, //
+};
+use core::{
+    marker::PhantomData,
+    mem, //
+};
+
+/// Makes [`MaskToken`] generic, so that its destructor is only looked at where it would run.
+pub struct Armed(());
+
+/// Exactly one disable of an interrupt line.
+///
+/// Made by [`Platform::mask`] and [`Platform::mask_sync`], used up by [`Platform::unmask`]; the
+/// moderator keeps it as the `MASKED` bit of the state word in between. It can't be copied.
+/// Dropping one would leave the line masked for ever: where panics abort (the kernel) a program
+/// that drops one does not compile, where they unwind it panics.
+///
+/// # Invariants
+///
+/// The depth of the line's disables includes one for this value.
+#[must_use = "dropping a token leaves the line masked for ever"]
+pub struct MaskToken<A = Armed>(PhantomData<A>);
+
+impl MaskToken {
+    /// For implementations of [`Platform`] only: the line was just disabled once, for this token.
+    pub fn mint() -> Self {
+        // INVARIANT: by the contract of this function.
+        Self(PhantomData)
+    }
+
+    /// For implementations of [`Platform`] only: the line is now enabled once, for this token.
+    pub fn redeem(self) {
+        mem::forget(self);
+    }
+}
+
+impl<A> Drop for MaskToken<A> {
+    fn drop(&mut self) {
+        #[cfg(panic = "abort")]
+        const {
+            assert!(
+                mem::size_of::<A>() == usize::MAX,
+                "a MaskToken is dropped here: the line would stay masked for ever"
+            )
+        }
+        #[cfg(not(panic = "abort"))]
+        panic!("a MaskToken was dropped: the line stays masked for ever");
+    }
+}
+
+/// One invocation of the softirq poller.
+#[must_use = "the poller core waits for an answer"]
+#[derive(Debug)]
+pub struct PollPass {
+    budget: Budget,
+    found: u32,
+}
+
+impl PollPass {
+    /// For implementations of [`Platform`] only: the poller core called with this weight.
+    pub fn new(budget: Budget) -> Self {
+        Self { budget, found: 0 }
+    }
+
+    /// The weight of this pass. Unit: completions.
+    pub fn budget(&self) -> Budget {
+        self.budget
+    }
+
+    /// Notes what was drained in this pass.
+    pub(crate) fn with_found(self, found: u32) -> Self {
+        Self { found, ..self }
+    }
+
+    /// Stays scheduled: the poller core calls again.
+    pub fn stay(self) -> PollEnd {
+        PollEnd {
+            work: self.budget.get(),
+        }
+    }
+
+    /// For [`Platform::complete_poller`] only: the instance was taken off the softirq list.
+    pub fn completed(self) -> PollEnd {
+        PollEnd {
+            work: self.found.min(self.budget.get() - 1),
+        }
+    }
+}
+
+/// The answer to the poller core.
+///
+/// Made from a [`PollPass`] only, either by staying scheduled (the whole weight) or by completing
+/// (less than the weight): "the whole weight after completing", which corrupts the core's list,
+/// can't be said.
+#[must_use = "the poller core waits for an answer"]
+#[derive(Debug, PartialEq, Eq)]
+pub struct PollEnd {
+    work: u32,
+}
+
+impl PollEnd {
+    /// What the poller callback returns. Unit: completions.
+    pub fn work(&self) -> u32 {
+        self.work
+    }
+}
+
+/// One interrupt line with its poller, thread and locks.
+pub trait Platform {
+    /// Disables the line once, without waiting for a running handler. Any context.
+    fn mask(&self) -> MaskToken;
+
+    /// Disables the line once and waits until neither handler nor interrupt thread runs. Task.
+    fn mask_sync(&self) -> MaskToken;
+
+    /// Enables the line once, which may replay a kept interrupt at once. Any context.
+    fn unmask(&self, token: MaskToken);
+
+    /// Waits until the handler and the interrupt thread that run now are finished. Task.
+    fn synchronize(&self);
+
+    /// Schedules the context that drains next. Any context.
+    ///
+    /// Only ever asked for [`Deferral::Softirq`]: the thread is woken by what the handler returns.
+    fn defer(&self, to: Deferral);
+
+    /// Takes the poller off the softirq list and turns `pass` into [`PollPass::completed`].
+    /// Softirq poller, under [`Platform::locked`].
+    fn complete_poller(&self, pass: PollPass) -> PollEnd;
+
+    /// Waits until the poller is not scheduled and keeps it from being scheduled. Task.
+    fn join_poller(&self);
+
+    /// Ends what [`Platform::join_poller`] began. Task.
+    fn enable_poller(&self);
+
+    /// Whether the scheduler wants this CPU. Any context, cheap.
+    fn need_resched(&self) -> bool;
+
+    /// Whether this is a real hard interrupt. Any context, cheap.
+    fn in_hardirq(&self) -> bool;
+
+    /// Runs `f` under the source's queue lock, with softirqs off. Softirq poller, thread and task,
+    /// never hardirq. Not recursive.
+    fn locked<R>(&self, f: impl FnOnce() -> R) -> R;
+
+    /// Lets others run. Interrupt thread, between two drains, without the lock.
+    fn relax(&self);
+}
