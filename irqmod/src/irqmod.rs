@@ -62,6 +62,13 @@ pub mod stats;
 mod sync;
 pub mod verdict;
 
+#[cfg(all(CONFIG_RUST_IRQMOD, CONFIG_PCI))]
+pub use self::kernel::pci;
+#[cfg(CONFIG_RUST_IRQMOD)]
+pub use self::kernel::{
+    debugfs,
+    line::Line, //
+};
 pub use budget::{
     Budget,
     Drain, //

@@ -85,7 +85,10 @@ impl View {
 }
 
 fn show_state(view: &View, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    f.write_fmt(fmt!("{}\n", Shown(&view.moderator().snapshot())))
+    for (name, _) in view.moderator().snapshot().iter_names() {
+        f.write_fmt(fmt!("{} ", name))?;
+    }
+    f.write_str("\n")
 }
 
 fn show_stats(view: &View, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -113,6 +113,20 @@ impl<S: Source> Line<S> {
         })
     }
 
+    /// Chooses another policy for the next request. May sleep.
+    ///
+    /// # Errors
+    ///
+    /// `EBUSY` while the line is requested.
+    pub fn set_config(&self, config: Config) -> Result {
+        let lifecycle = self.lifecycle.lock();
+        if lifecycle.is_some() {
+            return Err(EBUSY);
+        }
+        self.moderator.set_config(config);
+        Ok(())
+    }
+
     /// Requests `irq` with moderation, as the policy says. May sleep.
     ///
     /// The source must be ready: an interrupt may come before this returns.
@@ -201,7 +215,7 @@ impl<S: Source> Line<S> {
     /// Forgets the former life, before the handler is registered.
     fn prepare(&self, irq: u32) {
         self.platform.vector.set(irq);
-        self.moderator.reset();
+        self.moderator.prepare();
         let budget = self.moderator.config().budget();
         // SAFETY: Without a request the poller is neither scheduled nor running, by the type invariant, and
         // the line outlives the request.
@@ -218,7 +232,7 @@ impl<S: Source> Line<S> {
     ///
     /// As [`Line::request_as`]; `name` lives until the interrupt is freed.
     unsafe fn register(&self, irq: u32, flags: c_ulong, name: &CStr, moderated: bool) -> Result {
-        let threaded = moderated && matches!(self.moderator.config(), Config::Threaded(_));
+        let threaded = moderated && self.moderator.config().wants_thread();
         let thread: bindings::irq_handler_t = if threaded { Some(on_thread::<S>) } else { None };
         // SAFETY: The cookie is a line that is pinned and that frees the interrupt before it goes, and
         // the handlers expect exactly that. `name` is valid by the contract of this function.
