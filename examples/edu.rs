@@ -126,7 +126,9 @@ const BUCKETS: usize = 512;
 
 fn bucket(ns: u64) -> usize {
     match ns.checked_ilog2() {
-        Some(octave) if octave >= 3 => ((octave as usize) << 3) | ((ns >> (octave - 3)) & 7) as usize,
+        Some(octave) if octave >= 3 => {
+            ((octave as usize) << 3) | ((ns >> (octave - 3)) & 7) as usize
+        }
         _ => ns as usize,
     }
 }
@@ -174,7 +176,8 @@ impl Meter {
 
     fn latency(&self, ns: u64, _right: &DrainRight<'_>) {
         self.lat_sum.store(self.lat_sum.load(Relaxed) + ns, Relaxed);
-        self.lat_max.store(self.lat_max.load(Relaxed).max(ns), Relaxed);
+        self.lat_max
+            .store(self.lat_max.load(Relaxed).max(ns), Relaxed);
         let cell = &self.lat[bucket(ns)];
         cell.store(cell.load(Relaxed) + 1, Relaxed);
     }
@@ -182,15 +185,24 @@ impl Meter {
     fn batch(&self, found: u32, _right: &DrainRight<'_>) {
         if found > 0 {
             self.drains.store(self.drains.load(Relaxed) + 1, Relaxed);
-            self.max_batch.store(self.max_batch.load(Relaxed).max(found.into()), Relaxed);
+            self.max_batch
+                .store(self.max_batch.load(Relaxed).max(found.into()), Relaxed);
         }
     }
 
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let drained: u64 = self.lat.iter().map(|cell| u64::from(cell.load(Relaxed))).sum();
+        let drained: u64 = self
+            .lat
+            .iter()
+            .map(|cell| u64::from(cell.load(Relaxed)))
+            .sum();
         show(f, "drains", self.drains.load(Relaxed))?;
         show(f, "max_batch", self.max_batch.load(Relaxed))?;
-        show(f, "lat_mean_ns", self.lat_sum.load(Relaxed) / drained.max(1))?;
+        show(
+            f,
+            "lat_mean_ns",
+            self.lat_sum.load(Relaxed) / drained.max(1),
+        )?;
         show(f, "lat_p50_ns", self.percentile(500))?;
         show(f, "lat_p99_ns", self.percentile(990))?;
         show(f, "lat_p999_ns", self.percentile(999))?;
@@ -199,7 +211,11 @@ impl Meter {
 
     /// The latency that `permille` of all entries stayed below.
     fn percentile(&self, permille: u64) -> u64 {
-        let total: u64 = self.lat.iter().map(|cell| u64::from(cell.load(Relaxed))).sum();
+        let total: u64 = self
+            .lat
+            .iter()
+            .map(|cell| u64::from(cell.load(Relaxed)))
+            .sum();
         let mut left = total * permille / 1000;
         for (bucket, cell) in self.lat.iter().enumerate() {
             let here = u64::from(cell.load(Relaxed));
@@ -452,7 +468,11 @@ impl Job for Load {
 
 struct Driver;
 
-kernel::pci_device_table!(PCI_TABLE, (), [(irqmod::pci::device_id(0x1234, 0x11e8), ())]);
+kernel::pci_device_table!(
+    PCI_TABLE,
+    (),
+    [(irqmod::pci::device_id(0x1234, 0x11e8), ())]
+);
 
 /// What a bound device owns; dropped before the device frees the interrupt.
 #[pin_data]
@@ -475,10 +495,12 @@ impl pci::Driver for Driver {
         device.enable_device_mem()?;
         device.set_master();
         let name = device.as_ref().name();
-        let bar = device.iomap_region_sized::<REGISTERS>(0, c"irqmod_edu")?.into_devres()?;
+        let bar = device
+            .iomap_region_sized::<REGISTERS>(0, c"irqmod_edu")?
+            .into_devres()?;
         let line = irqmod::pci::attach(
             device,
-            Line::new(Edu::new()?, irq_policy.get()),
+            Line::new(Edu::new(), irq_policy.get()),
             fmt!("edu-{}", name),
         )?;
         let load = Arc::pin_init(Load::new(line, bar), GFP_KERNEL)?;
