@@ -43,6 +43,9 @@
 #![no_std]
 #![deny(unsafe_code)]
 
+#[cfg(not(panic = "abort"))]
+extern crate std;
+
 #[cfg(CONFIG_RUST_IRQMOD)]
 #[allow(dead_code)]
 const __LOG_PREFIX: &[u8] = b"irqmod\0";

@@ -277,8 +277,15 @@ impl State {
         Snapshot::from_bits_retain(self.0.load(Acquire))
     }
 
-    /// Changes the word as `next` says, fully ordered, and returns what it was. If `next` refuses
-    /// returns what it refused as an error, without any order.
+    /// Changes the word as `next` says, fully ordered, and returns what it was.
+    fn change(&self, next: impl Fn(Snapshot) -> Snapshot) -> Snapshot {
+        match self.update(|now| Some(next(now))) {
+            Ok(old) | Err(old) => old,
+        }
+    }
+
+    /// As [`change`](Self::change), but `next` may refuse: then returns what it refused as an
+    /// error, without any order.
     fn update(&self, next: impl Fn(Snapshot) -> Option<Snapshot>) -> Result<Snapshot, Snapshot> {
         let mut old = self.0.load(Relaxed);
         loop {
@@ -296,15 +303,15 @@ impl State {
 
     /// Edge 1: clears everything. The caller is about to request the line.
     pub(crate) fn transition_to_reset(&self) -> Reset {
-        match self.update(|_| Some(Snapshot::empty())) {
-            Ok(old) => old.token().map_or(Reset::Clean, Reset::Forfeited),
-            Err(_) => Reset::Clean,
+        match self.change(|_| Snapshot::empty()).token() {
+            Some(token) => Reset::Forfeited(token),
+            None => Reset::Clean,
         }
     }
 
     /// Edge 2: the line was requested, is dedicated, and the poller is set up and enabled.
     pub(crate) fn transition_to_open(&self) {
-        let _ = self.update(|now| Some(now | Snapshot::INIT));
+        self.change(|now| now | Snapshot::INIT);
     }
 
     /// Edge 3: an interrupt comes. A plain load unless `HANDOFF` is set.
@@ -401,9 +408,11 @@ impl State {
     /// Edge 9: nobody owns the source any more. Handler, thread and poller were joined; under the
     /// queue lock, which joins what a completed poller was still doing.
     pub(crate) fn transition_to_disowned(&self) -> Disown {
-        match self.update(|now| Some(now - Snapshot::POLL)) {
-            Ok(old) | Err(old) if old.contains(Snapshot::MASKED) => Disown::Masked,
-            Ok(_) | Err(_) => Disown::Unmasked,
+        let old = self.change(|now| now - Snapshot::POLL);
+        if old.contains(Snapshot::MASKED) {
+            Disown::Masked
+        } else {
+            Disown::Unmasked
         }
     }
 
@@ -432,7 +441,10 @@ impl State {
                 .then_some(now - Snapshot::MASKED | Snapshot::HANDOFF)
         });
         match resuming {
-            Ok(old) => old.token().map_or(Resume::NotMasked, Resume::Unmask),
+            Ok(old) => match old.token() {
+                Some(token) => Resume::Unmask(token),
+                None => Resume::NotMasked,
+            },
             Err(now) if now.contains(paused) => Resume::NotMasked,
             Err(_) => Resume::Refused,
         }
@@ -440,13 +452,14 @@ impl State {
 
     /// Edge 12: allows claims again. The poller is enabled.
     pub(crate) fn transition_to_running(&self) {
-        let _ = self.update(|now| Some(now - Snapshot::PAUSED));
+        self.change(|now| now - Snapshot::PAUSED);
     }
 
     /// Edge 13: takes the token out of a stopped source.
     pub(crate) fn transition_to_unmasked(&self) -> Withdraw {
-        match self.update(|now| Some(now - Snapshot::MASKED)) {
-            Ok(old) | Err(old) => old.token().map_or(Withdraw::Empty, Withdraw::Token),
+        match self.change(|now| now - Snapshot::MASKED).token() {
+            Some(token) => Withdraw::Token(token),
+            None => Withdraw::Empty,
         }
     }
 
