@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! One hardware queue: a submission ring, a completion ring, and the requests between them.
+//!
+//! The block layer's threads put commands into the one under a spin lock. From the other exactly
+//! one context takes answers at a time, which is what [`irqmod`] sees to: a queue is a
+//! [`Source`] that is owned by a [`Line`], also if the line never gets an interrupt (polled
+//! queues). So collecting needs no lock of its own.
+
+use crate::{
+    blk::{
+        Batch,
+        DmaDevice,
+        Fresh,
+        InFlight,
+        Pending,
+        PrpLists,
+        Status, //
+    },
+    cid::CommandId,
+    command::Command,
+    doorbell::Doorbells,
+    nvme_core::{
+        pci::Channel,
+        regs::{
+            Doorbell,
+            Registers, //
+        },
+        rings::{
+            CompletionMemory,
+            Sqe,
+            Submission, //
+        },
+        Bound,
+        EventSink,
+        HwQueue,
+        Transport, //
+    },
+    queue::{
+        CqRing,
+        Cqe,
+        Entries, //
+    }, //
+};
+use irqmod::{
+    Budget,
+    Drain,
+    DrainRight,
+    Line,
+    Source, //
+};
+use kernel::{
+    new_spinlock,
+    prelude::*,
+    sync::{
+        atomic::{
+            Acquire,
+            Atomic,
+            Full,
+            Relaxed,
+            Release, //
+        },
+        Arc,
+        SpinLock, //
+    }, //
+};
+
+/// A hardware queue. Usable while `enabled`.
+#[pin_data]
+pub(crate) struct IoQueue {
+    /// Requests may be submitted, and doorbells rung.
+    enabled: Atomic<bool>,
+    /// The line has an interrupt.
+    listening: Atomic<bool>,
+    qid: u16,
+    channel: Channel,
+    dma: DmaDevice,
+    ring: CqRing,
+    completions: CompletionMemory,
+    cq_doorbell: Doorbell,
+    pending: Pending,
+    lists: PrpLists,
+    sq_doorbell: Doorbell,
+    sq_address: u64,
+    events: EventSink,
+    #[pin]
+    submission: SpinLock<Submission>,
+}
+
+impl IoQueue {
+    /// A queue with rings of `entries`, for requests of up to `max_transfer` bytes.
+    pub(crate) fn new<'a, T: Transport>(
+        b: Bound<'a, T>,
+        regs: &'a Arc<Registers>,
+        doorbells: Doorbells,
+        qid: u16,
+        entries: Entries,
+        max_transfer: usize,
+    ) -> impl PinInit<Self, Error> + 'a {
+        let tags = usize::from(entries.get());
+        pin_init::pin_init_scope(move || {
+            let submission = Submission::new(b.device(), entries)?;
+            let sq_doorbell = Doorbell::new(regs, doorbells.sq(qid).ok_or(ENODEV)?)?;
+            let cq_doorbell = Doorbell::new(regs, doorbells.cq(qid).ok_or(ENODEV)?)?;
+            Ok(try_pin_init!(Self {
+                enabled: Atomic::new(false),
+                listening: Atomic::new(false),
+                qid,
+                channel: b.channel(),
+                dma: DmaDevice::new(b),
+                ring: CqRing::new(entries),
+                completions: CompletionMemory::new(b.device(), entries)?,
+                cq_doorbell,
+                pending: Pending::new(tags)?,
+                lists: PrpLists::new(b.device(), tags, max_transfer)?,
+                sq_doorbell,
+                sq_address: submission.dma_address(),
+                events: EventSink::new(b),
+                submission <- new_spinlock!(submission, "nvme_rust::sq_lock"),
+            }))
+        })
+    }
+
+    /// How many entries the rings have.
+    pub(crate) fn entries(&self) -> Entries {
+        self.ring.entries()
+    }
+
+    /// The submission ring's address for the device.
+    pub(crate) fn sq_address(&self) -> u64 {
+        self.sq_address
+    }
+
+    /// The completion ring's address for the device.
+    pub(crate) fn cq_address(&self) -> u64 {
+        self.completions.dma_address()
+    }
+
+    /// Forgets an earlier life. The device does not use the rings, and nobody collects.
+    pub(crate) fn reset(&self) {
+        self.submission.lock().reset();
+        self.completions.reset();
+        self.ring.reset();
+        self.pending.clear();
+    }
+
+    /// Records whether the line has an interrupt, and returns whether it had.
+    pub(crate) fn set_listening(&self, listening: bool) -> bool {
+        self.listening.xchg(listening, Full)
+    }
+
+    /// The device has the rings: let requests in.
+    pub(crate) fn enable(&self) {
+        self.enabled.store(true, Release);
+    }
+
+    /// Lets no request in any more, and rings no doorbell from here on; whether it did until now.
+    ///
+    /// The block layer must have been told not to send requests, and to wait for those that are
+    /// on their way.
+    pub(crate) fn disable(&self) -> bool {
+        // Under the lock, for whoever submits without the block layer: see `submit_event`.
+        let _submission = self.submission.lock();
+        let was = self.enabled.load(Relaxed);
+        self.enabled.store(false, Relaxed);
+        was
+    }
+
+    #[inline]
+    fn submit(&self, rq: InFlight, last: bool) {
+        let sqe: Sqe = *rq.command();
+        let mut submission = self.submission.lock();
+        match self.pending.put(rq) {
+            Ok(()) => submission.push(&sqe),
+            Err(rq) => {
+                drop(submission);
+                rq.fail();
+                return;
+            }
+        }
+        if let Some(tail) = submission.ring(last) {
+            self.sq_doorbell.ring(tail);
+        }
+    }
+
+    /// Takes up to `budget` answers and rings the completion doorbell.
+    ///
+    /// The caller is the only one who does so now.
+    #[inline]
+    fn collect(&self, budget: u32, batch: &mut Batch) -> u32 {
+        let mut at = self.ring.cursor();
+        let mut found = 0;
+        while found < budget && at.is_new(self.completions.status(at.head())) {
+            let cqe = self.completions.read(at.head());
+            at = self.ring.next(at);
+            self.answer(&cqe, batch);
+            found += 1;
+        }
+        if found > 0 {
+            self.ring.publish(at);
+            if self.enabled.load(Relaxed) && self.channel.is_normal() {
+                self.cq_doorbell.ring(at.head());
+            }
+        }
+        found
+    }
+
+    #[inline]
+    fn answer(&self, cqe: &Cqe, batch: &mut Batch) {
+        if self.qid == 0 && cqe.cid == CommandId::AEN {
+            return self.event(cqe);
+        }
+        match self.pending.take(cqe.cid) {
+            Some(rq) => rq.complete(cqe.status, cqe.result, batch),
+            None => self.unknown(cqe),
+        }
+    }
+
+    #[cold]
+    fn event(&self, cqe: &Cqe) {
+        if self.pending.take_event() {
+            self.events.deliver(cqe.status, cqe.result);
+        }
+    }
+
+    #[cold]
+    fn unknown(&self, cqe: &Cqe) {
+        pr_warn!(
+            "queue {}: answer to a command that the device does not have, id {:#x}\n",
+            self.qid,
+            cqe.cid.raw()
+        );
+    }
+}
+
+impl Source for IoQueue {
+    #[inline]
+    fn pending(&self) -> bool {
+        let at = self.ring.cursor();
+        at.is_new(self.completions.status(at.head()))
+    }
+
+    #[inline]
+    fn drain(&self, _right: &mut DrainRight<'_>, budget: Budget) -> Drain {
+        let mut batch = Batch::new();
+        let found = self.collect(budget.get(), &mut batch);
+        if found == budget.get() {
+            return Drain::More(found);
+        }
+        Drain::Drained(found)
+    }
+
+    #[inline]
+    fn reachable(&self) -> bool {
+        self.channel.is_normal()
+    }
+}
+
+impl HwQueue for Line<IoQueue> {
+    fn is_enabled(&self) -> bool {
+        self.enabled.load(Acquire)
+    }
+
+    fn qid(&self) -> u16 {
+        self.qid
+    }
+
+    #[inline]
+    fn queue_rq(&self, rq: Fresh, last: bool) -> Status {
+        let mapped = rq
+            .admit(self.enabled.load(Relaxed))
+            .and_then(|rq| rq.setup())
+            .and_then(|rq| rq.map(&self.dma, &self.lists));
+        match mapped {
+            Ok(rq) => {
+                self.submit(rq.start(), last);
+                Status::OK
+            }
+            Err(status) => status,
+        }
+    }
+
+    fn commit(&self) {
+        let mut submission = self.submission.lock();
+        if let Some(tail) = submission.ring(true) {
+            self.sq_doorbell.ring(tail);
+        }
+    }
+
+    #[inline]
+    fn poll(&self, batch: &mut Batch) -> bool {
+        if !self.pending() {
+            return false;
+        }
+        Line::poll(self, |queue, _right| queue.collect(u32::MAX, batch)).unwrap_or(0) > 0
+    }
+
+    fn reap(&self) {
+        // Without a limit there are none left.
+        let _ = self.exclusive(|queue, right| queue.drain(right, Budget::UNLIMITED));
+    }
+
+    fn submit_event(&self) {
+        let mut submission = self.submission.lock();
+        // The controller may have been disabled since the core looked at its state.
+        if !self.enabled.load(Relaxed) || !self.pending.put_event() {
+            return;
+        }
+        submission.push(&sqe_of(&Command::async_event()));
+        if let Some(tail) = submission.ring(true) {
+            self.sq_doorbell.ring(tail);
+        }
+    }
+}
+
+fn sqe_of(command: &Command) -> Sqe {
+    let bytes = command.to_bytes();
+    let mut sqe = Sqe::default();
+    for (word, bytes) in sqe.iter_mut().zip(bytes.chunks_exact(8)) {
+        let mut le = [0; 8];
+        le.copy_from_slice(bytes);
+        *word = u64::from_ne_bytes(le);
+    }
+    sqe
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The module's parameters, as the driver uses them.
+
+use crate::{
+    module_parameters,
+    plan::Wanted,
+    queue::MAX_IO_ENTRIES, //
+};
+use irqmod::policy::Config;
+
+irqmod::policy_param!(irq_policy: "hardirq");
+
+/// The policy for moderated interrupts; asked for whenever one is requested.
+pub(crate) fn policy() -> Config {
+    irq_policy.get()
+}
+
+/// Entries of an I/O queue, if the controller supports that many.
+pub(crate) fn depth() -> u32 {
+    module_parameters::io_queue_depth
+        .value()
+        .clamp(2, MAX_IO_ENTRIES.into())
+}
+
+/// Whether to bind to every NVMe device that no driver has.
+pub(crate) fn claim_all() -> bool {
+    module_parameters::claim_all.value()
+}
+
+/// The queues to ask for.
+pub(crate) fn wanted() -> Wanted {
+    let cpus = u16::try_from(kernel::cpu::nr_cpu_ids())
+        .unwrap_or(u16::MAX)
+        .max(1);
+    let at_most_cpus = |count: u32| u16::try_from(count).unwrap_or(u16::MAX).min(cpus);
+    Wanted {
+        cpus,
+        write_queues: at_most_cpus(module_parameters::write_queues.value()),
+        poll_queues: at_most_cpus(module_parameters::poll_queues.value()),
+    }
+}
