@@ -38,15 +38,19 @@ impl Manners {
     /// A resched point between two budgets of the interrupt thread.
     pub(super) fn yield_to_tasks(&self) {
         // SAFETY: Always callable.
-        let current = unsafe { bindings::get_current() };
-        // SAFETY: `current` is the running task, so it exists.
-        if unsafe { (*current).policy } == bindings::SCHED_FIFO {
-            // SAFETY: `current` is the running task and this is task context.
-            unsafe { bindings::sched_set_normal(current, OVERLOAD_NICE) };
-            self.demoted.store(true, Relaxed);
+        if unsafe { bindings::irqmod_current_is_fifo() } {
+            self.demote();
         }
         // SAFETY: The caller is in task context and holds no lock.
         unsafe { bindings::irqmod_cond_resched() };
+    }
+
+    fn demote(&self) {
+        // SAFETY: Always callable.
+        let current = unsafe { bindings::get_current() };
+        // SAFETY: `current` is the running task and this is task context.
+        unsafe { bindings::sched_set_normal(current, OVERLOAD_NICE) };
+        self.demoted.store(true, Relaxed);
     }
 
     /// Gives the thread back what [`Manners::yield_to_tasks`] took, once its queue is empty.

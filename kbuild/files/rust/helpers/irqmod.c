@@ -16,6 +16,12 @@ __rust_helper bool rust_helper_irqmod_in_hardirq(void)
 	return in_hardirq();
 }
 
+/* bindgen misplaces fields of task_struct behind an empty aligned struct. */
+__rust_helper bool rust_helper_irqmod_current_is_fifo(void)
+{
+	return current->policy == SCHED_FIFO;
+}
+
 __rust_helper void rust_helper_irqmod_cond_resched(void)
 {
 	cond_resched();
