@@ -10,6 +10,8 @@ use clap::{
 };
 use std::path::PathBuf;
 
+pub(crate) use crate::run::args::RunArgs;
+
 /// The laboratory of irqmod: builds a real kernel with the library and its drivers in it, boots
 /// it in an emulated machine and tries them out there.
 #[derive(Parser)]
@@ -44,32 +46,25 @@ pub(crate) enum Flavour {
     Debug,
 }
 
-/// Choice of a kernel.
-#[derive(Args, Clone)]
-pub(crate) struct KernelArgs {
+/// Where the kernel comes from.
+#[derive(Args, Clone, Default)]
+pub(crate) struct From {
     /// Use this kernel source tree (Linux 7.3, not built in place) instead of Debian's source.
     #[arg(long, value_name = "PATH", env = "KDIR")]
     pub(crate) tree: Option<PathBuf>,
+    /// Build nothing: use this folder that `cargo lab kernel` has printed before.
+    #[arg(long, value_name = "DIR", env = "LAB_KERNEL", conflicts_with = "tree")]
+    pub(crate) built: Option<PathBuf>,
+}
+
+/// Choice of a kernel.
+#[derive(Args, Clone)]
+pub(crate) struct KernelArgs {
+    #[command(flatten)]
+    pub(crate) from: From,
     /// Configuration of the kernel.
     #[arg(long, value_enum, default_value = "base")]
     pub(crate) config: Flavour,
-}
-
-/// Words of `run`.
-#[derive(Args)]
-pub(crate) struct RunArgs {
-    /// Folder for results.json and the page.
-    #[arg(long, value_name = "DIR", default_value = "target/lab/run")]
-    pub(crate) out: PathBuf,
-    /// One repeat of each row.
-    #[arg(long)]
-    pub(crate) quick: bool,
-    /// Only rows whose "workload driver policy" contains this text.
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) rows: Option<String>,
-    /// Repeats of each row.
-    #[arg(long, value_name = "N")]
-    pub(crate) repeats: Option<u32>,
 }
 
 /// Words of `test`.
@@ -84,9 +79,8 @@ pub(crate) struct TestArgs {
     /// Full counts instead of the short ones that CI has time for.
     #[arg(long)]
     pub(crate) long: bool,
-    /// Kernel source tree to use instead of Debian's.
-    #[arg(long, value_name = "PATH", env = "KDIR")]
-    pub(crate) tree: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) from: From,
 }
 
 /// Words of `vm`.

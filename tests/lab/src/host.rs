@@ -22,8 +22,6 @@ pub(crate) struct Host {
     pub(crate) codename: String,
     /// Whether packages may be installed.
     pub(crate) root: bool,
-    /// Number of CPUs.
-    pub(crate) cpus: usize,
 }
 
 impl Host {
@@ -35,7 +33,6 @@ impl Host {
             codename: field(&release, "VERSION_CODENAME"),
             // SAFETY: The call has no preconditions.
             root: unsafe { libc::geteuid() } == 0,
-            cpus: std::thread::available_parallelism().map_or(1, usize::from),
         }
     }
 
@@ -73,6 +70,16 @@ pub(crate) fn version(program: impl AsRef<OsStr>) -> String {
         .next()
         .unwrap_or_default()
         .to_owned()
+}
+
+/// Where a Rust compiler has its library.
+pub(crate) fn rust_sysroot(rustc: &Path) -> Option<PathBuf> {
+    let output = Command::new(rustc)
+        .args(["--print", "sysroot"])
+        .output()
+        .ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    (!text.is_empty()).then(|| PathBuf::from(text))
 }
 
 #[cfg(test)]

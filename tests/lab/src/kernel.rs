@@ -1,13 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A built kernel.
+//! A built kernel: found in the store by what it would be made from, or built.
 
 use crate::{
+    cli::From,
     failure::{
         At,
+        Failure,
         Result, //
     },
-    lab::Lab,
+    key::Key,
+    lab::{
+        make_dir,
+        replace_file,
+        Lab, //
+    },
+    progress::Meter,
+    source::{
+        self,
+        fresh_dir,
+        BuildTree,
+        Source, //
+    },
+    step::Step,
+    toolchain::Toolchain,
 };
 use std::{
     fs,
@@ -15,9 +31,48 @@ use std::{
         Path,
         PathBuf, //
     },
+    thread,
 };
 
 pub(crate) use crate::cli::Flavour;
+
+/// What a kernel is made from, apart from its source.
+const INPUTS: &[&str] = &[
+    "irqmod/src",
+    "nvme-pci/src",
+    "examples",
+    "kbuild/files",
+    "kbuild/patches",
+    "kbuild/integrate",
+    "kbuild/kernel.config",
+    "kbuild/debug.config",
+    "kbuild/kasan.config",
+    "Cargo.lock",
+];
+
+/// Lines that a build from nothing prints, until a build here has told.
+const LINES: u64 = 1900;
+
+impl Flavour {
+    /// The name in paths.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Base => "base",
+            Self::Debug => "debug",
+        }
+    }
+
+    fn fragments(self) -> &'static [&'static str] {
+        match self {
+            Self::Base => &["kbuild/kernel.config"],
+            Self::Debug => &[
+                "kbuild/kernel.config",
+                "kbuild/debug.config",
+                "kbuild/kasan.config",
+            ],
+        }
+    }
+}
 
 /// The products of one build.
 pub(crate) struct Kernel {
@@ -45,13 +100,174 @@ impl Kernel {
         modules.sort();
         Ok(modules)
     }
+
+    fn stored(dir: PathBuf, flavour: Flavour) -> Option<Self> {
+        let release = fs::read_to_string(dir.join("release")).ok()?;
+        Some(Self {
+            dir,
+            release: release.trim().to_owned(),
+            flavour,
+        })
+    }
 }
 
 /// The kernel of this checkout, from the store or built now.
-pub(crate) fn get(lab: &Lab, flavour: Flavour, _tree: Option<&Path>) -> Result<Kernel> {
-    Ok(Kernel {
-        dir: lab.cache.join("dev"),
-        release: "dev".into(),
+pub(crate) fn get(lab: &Lab, flavour: Flavour, from: &From) -> Result<Kernel> {
+    if let Some(dir) = &from.built {
+        let missing = || Failure::new("use a built kernel", format!("none in {}", dir.display()));
+        return Kernel::stored(dir.clone(), flavour).ok_or_else(missing);
+    }
+    let toolchain = Toolchain::get(lab)?;
+    let source = source::get(lab, from.tree.as_deref())?;
+    let dir = lab
+        .cache
+        .join("kernels")
+        .join(key(lab, flavour, &source, &toolchain)?);
+    if let Some(kernel) = Kernel::stored(dir.clone(), flavour) {
+        return Ok(kernel);
+    }
+    let _lock = lab.lock("kernel build")?;
+    if let Some(kernel) = Kernel::stored(dir.clone(), flavour) {
+        return Ok(kernel);
+    }
+    let build = Build {
+        lab,
         flavour,
-    })
+        tree: source.build_tree(lab, flavour.name())?,
+        version: source.version,
+        toolchain,
+    };
+    build.run(&dir)
+}
+
+fn key(lab: &Lab, flavour: Flavour, source: &Source, toolchain: &Toolchain) -> Result<String> {
+    let mut key = Key::new();
+    key.part(source.version.as_bytes());
+    key.part(toolchain.versions().as_bytes());
+    for input in INPUTS {
+        key.path(&lab.root, Path::new(input))?;
+    }
+    Ok(format!("{}-{}", flavour.name(), key.name()))
+}
+
+struct Build<'a> {
+    lab: &'a Lab,
+    flavour: Flavour,
+    version: String,
+    tree: BuildTree,
+    toolchain: Toolchain,
+}
+
+impl Build<'_> {
+    fn run(&self, dir: &Path) -> Result<Kernel> {
+        let name = self.flavour.name();
+        let what = format!("build the {name} kernel of Linux {}", self.version);
+        self.integrate()?;
+        self.configure()?;
+        self.compile(&what)?;
+        if self.lab.dry_run {
+            return Ok(Kernel {
+                dir: dir.to_path_buf(),
+                release: self.version.clone(),
+                flavour: self.flavour,
+            });
+        }
+        self.keep(dir)?;
+        let cause = "its products are not in the store";
+        Kernel::stored(dir.to_path_buf(), self.flavour).ok_or_else(|| Failure::new(what, cause))
+    }
+
+    fn integrate(&self) -> Result<()> {
+        let step = Step::new(
+            self.lab,
+            "integrate irqmod into the kernel tree",
+            "kbuild/integrate",
+        );
+        step.args([&self.tree.source]).run()
+    }
+
+    fn configure(&self) -> Result<()> {
+        let name = self.flavour.name();
+        let wishes = self.tree.output.join("lab.config");
+        if !self.lab.dry_run {
+            let mut text = String::new();
+            for fragment in self.flavour.fragments() {
+                let path = self.lab.root.join(fragment);
+                text += &fs::read_to_string(&path).at(format!("read {}", path.display()))?;
+            }
+            replace_file(&wishes, text.as_bytes())?;
+        }
+        let step = self.make(&format!("configure the {name} kernel"));
+        step.env("KCONFIG_ALLCONFIG", &wishes)
+            .args(["allnoconfig"])
+            .run()?;
+        let step = Step::new(
+            self.lab,
+            format!("check the {name} configuration"),
+            "kbuild/check-config",
+        );
+        step.args([&wishes, &self.tree.output.join(".config")])
+            .run()
+    }
+
+    fn compile(&self, what: &str) -> Result<()> {
+        let count = self.tree.output.join("lab.lines");
+        let known = fs::read_to_string(&count)
+            .ok()
+            .and_then(|text| text.trim().parse().ok());
+        let mut meter = Meter::new(self.lab, known.unwrap_or(LINES), what);
+        let jobs = thread::available_parallelism().map_or(1, usize::from);
+        let mut lines = 0;
+        self.make(&format!("build the {} kernel", self.flavour.name()))
+            .args([&format!("-j{jobs}"), "bzImage", "modules"])
+            .run_with(|line| {
+                if line.starts_with("  ") {
+                    lines += 1;
+                    meter.advance(lines);
+                }
+            })?;
+        meter.finish();
+        if known.is_none() && lines > LINES / 2 {
+            replace_file(&count, lines.to_string().as_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn make(&self, name: &str) -> Step<'_> {
+        let (key, value) = self.toolchain.libclang();
+        let mut step = Step::new(self.lab, name, "make");
+        step = step.args(["-C".as_ref(), self.tree.source.as_os_str()]);
+        if self.tree.output != self.tree.source {
+            step = step.args([format!("O={}", self.tree.output.display())]);
+        }
+        step.args(self.toolchain.make_words())
+            .env(key, value)
+            .env("KBUILD_BUILD_TIMESTAMP", "@0")
+            .env("KBUILD_BUILD_USER", "irqmod")
+            .env("KBUILD_BUILD_HOST", "lab")
+    }
+
+    /// Copies the products into the store: as a whole or not at all.
+    fn keep(&self, dir: &Path) -> Result<()> {
+        let temporary = dir.with_extension("tmp");
+        fresh_dir(&temporary)?;
+        make_dir(&temporary.join("modules"))?;
+        let copy = |from: &str, to: &str| {
+            let from = self.tree.output.join(from);
+            let step = format!("copy {}", from.display());
+            fs::copy(&from, temporary.join(to)).at(step).map(drop)
+        };
+        copy("arch/x86/boot/bzImage", "bzImage")?;
+        copy("System.map", "System.map")?;
+        copy(".config", "config")?;
+        let order = self.tree.output.join("modules.order");
+        let order = fs::read_to_string(&order).at(format!("read {}", order.display()))?;
+        for object in order.lines() {
+            let module = format!("{}.ko", object.trim_end_matches(".o"));
+            let name = module.rsplit('/').next().unwrap_or(&module).to_owned();
+            copy(&module, &format!("modules/{name}"))?;
+        }
+        copy("include/config/kernel.release", "release")?;
+        fs::rename(&temporary, dir).at(format!("keep the kernel in {}", dir.display()))
+    }
 }

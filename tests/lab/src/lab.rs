@@ -67,6 +67,9 @@ impl Lab {
 
     /// Shows progress of a long step; without a terminal it is announced once.
     pub(crate) fn bar(&self, len: u64, what: &str) -> ProgressBar {
+        if self.dry_run {
+            return ProgressBar::hidden();
+        }
         if !self.terminal {
             eprintln!("{what} ...");
             return ProgressBar::hidden();

@@ -3,6 +3,7 @@
 //! The lab: builds a real kernel with irqmod in it, boots it in QEMU and tries it out there.
 
 mod accel;
+mod apt;
 mod channel;
 mod cli;
 mod closure;
@@ -14,11 +15,17 @@ mod guest;
 mod host;
 mod initramfs;
 mod kernel;
+mod key;
 mod lab;
+mod needs;
 mod programs;
+mod progress;
 mod qmp;
 mod run;
+mod setup;
+mod source;
 mod step;
+mod toolchain;
 mod vm;
 mod vtime;
 
@@ -61,7 +68,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Command::Run(args) => run::main(&lab, &args)?,
         Command::Test(_) => return Err(Failure::new("test", "not built yet")),
         Command::Kernel(args) => {
-            let kernel = kernel::get(&lab, args.config, args.tree.as_deref())?;
+            let kernel = kernel::get(&lab, args.config, &args.from)?;
             println!("{}", kernel.dir.display());
         }
         Command::Vm(args) => return vm_command(&lab, &args),
@@ -70,7 +77,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
 }
 
 fn vm_command(lab: &Lab, args: &VmArgs) -> Result<ExitCode> {
-    let kernel = kernel::get(lab, args.kernel.config, args.kernel.tree.as_deref())?;
+    let kernel = kernel::get(lab, args.kernel.config, &args.kernel.from)?;
     let mut vm = Vm::new("vm")
         .cpus(args.cpus)
         .memory_mib(args.memory)

@@ -13,21 +13,16 @@ use crate::{
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// Builds the package `guest` and returns its programs.
+/// Builds the package in `tests/lab/guest` and returns its programs.
 pub(crate) fn guest(lab: &Lab) -> Result<Vec<PathBuf>> {
     let manifest = lab.root.join("tests/lab/guest/Cargo.toml");
     if !manifest.is_file() {
         return Ok(Vec::new());
     }
     let step = Step::new(lab, "build the guest's programs", "cargo")
-        .args([
-            "build",
-            "--release",
-            "--package",
-            "guest",
-            "--message-format=json",
-        ])
-        .args(["--target", "x86_64-unknown-linux-gnu"])
+        .args(["build", "--release", "--message-format=json"])
+        .args(["--target", "x86_64-unknown-linux-gnu", "--manifest-path"])
+        .args([&manifest])
         .env("RUSTFLAGS", "-C target-feature=+crt-static")
         .env("CARGO_TARGET_DIR", lab.root.join("target/guest"));
     executables(&step.output()?)

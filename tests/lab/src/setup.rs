@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Gets what is missing on the machine, or says exactly what that is and stops.
+
+use crate::{
+    apt,
+    failure::{
+        Failure,
+        Result, //
+    },
+    host::Host,
+    lab::Lab,
+    needs::{
+        self,
+        Need,
+        ThisMachine, //
+    },
+};
+
+const STEP: &str = "set the machine up";
+
+/// Sees to it that all `needs` are met.
+pub(crate) fn ensure(lab: &Lab, needs: &'static [Need]) -> Result<()> {
+    let missing = needs::missing(needs, &ThisMachine);
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let host = Host::detect();
+    if !host.can_install() {
+        return Err(refusal(&missing, &host));
+    }
+    lab.say("installing packages that are missing on this machine:");
+    for need in &missing {
+        lab.say(&format!("  {}", need.line()));
+    }
+    install(lab, &missing, &host)?;
+    if lab.dry_run {
+        return Ok(());
+    }
+    let left = needs::missing(needs, &ThisMachine);
+    if left.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::new(
+        STEP,
+        format!("still missing after the installation:\n{}", lines(&left)),
+    ))
+}
+
+fn install(lab: &Lab, missing: &[&Need], host: &Host) -> Result<()> {
+    let backported = |need: &&&Need| need.backport && host.codename == "bookworm";
+    let of = |backports: bool| -> Vec<&str> {
+        let wanted = missing.iter().filter(|need| backported(need) == backports);
+        wanted.map(|need| need.package).collect()
+    };
+    let (own, backports) = (of(false), of(true));
+    if !own.is_empty() {
+        apt::install(lab, &own)?;
+    }
+    if !backports.is_empty() {
+        let suite = format!("{}-backports", host.codename);
+        apt::Suite::open(lab, &host.codename, &suite)?.install(&backports)?;
+    }
+    Ok(())
+}
+
+fn refusal(missing: &[&Need], host: &Host) -> Failure {
+    let who = if host.root {
+        "this is not Debian"
+    } else {
+        "this is not root"
+    };
+    let cause = format!(
+        "missing here, and the lab can't install it ({who}); Debian's names:\n{}",
+        lines(missing)
+    );
+    let packages: Vec<_> = missing.iter().map(|need| need.package).collect();
+    let failure = Failure::new(STEP, cause).exit_code(2);
+    match host.distribution.as_str() {
+        "debian" => failure.repeat(format!("sudo apt-get install {}", packages.join(" "))),
+        _ => failure,
+    }
+}
+
+fn lines(needs: &[&Need]) -> String {
+    let lines: Vec<_> = needs
+        .iter()
+        .map(|need| format!("    {}", need.line()))
+        .collect();
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusal_lists_each_missing_thing_and_has_its_own_code() {
+        let missing: Vec<_> = needs::BOOT.iter().collect();
+        let mut host = Host {
+            distribution: "debian".into(),
+            codename: "bookworm".into(),
+            root: false,
+        };
+        let failure = refusal(&missing, &host);
+        let text = failure.to_string();
+        for need in needs::BOOT {
+            assert!(text.contains(need.package), "{text}");
+        }
+        assert!(text.contains("not root") && text.contains("sudo apt-get install qemu"));
+        assert_eq!(failure.code(), 2);
+        host.distribution = "other".into();
+        host.root = true;
+        let text = refusal(&missing, &host).to_string();
+        assert!(text.contains("not Debian") && !text.contains("sudo"));
+    }
+}
