@@ -17,6 +17,7 @@ use std::{
     sync::{
         atomic::{
             AtomicBool,
+            AtomicU64,
             Ordering, //
         },
         mpsc,
@@ -34,6 +35,8 @@ pub struct Recorder {
     threshold: u64,
     last: Option<u64>,
     gaps: Vec<(u64, u64)>,
+    longest: (u64, u64),
+    start: u64,
     stamps: u64,
     dropped: u64,
 }
@@ -43,8 +46,14 @@ impl Recorder {
     pub fn new(threshold: u64) -> Self {
         Self {
             threshold,
+            start: u64::MAX,
             ..Self::default()
         }
+    }
+
+    /// The window starts at this time, which lies ahead: gaps that end before don't count.
+    pub fn window(&mut self, start: u64) {
+        self.start = start;
     }
 
     /// Notes that the task ran at `now`.
@@ -54,6 +63,9 @@ impl Recorder {
             let len = now.saturating_sub(last);
             if len >= self.threshold {
                 self.keep(last, len);
+            }
+            if len > self.longest.1 && now > self.start {
+                self.longest = (last, len);
             }
         }
         self.last = Some(now);
@@ -79,26 +91,27 @@ impl Recorder {
         self.gaps.truncate(KEEP);
     }
 
-    /// What was seen of the window that starts at `start`: gaps that end before it don't count.
-    pub fn finish(mut self, cpu: usize, start: u64) -> Canary {
+    /// What was seen of the window.
+    pub fn finish(mut self, cpu: usize) -> Canary {
+        let start = self.start;
         self.gaps.retain(|&(at, len)| at + len > start);
         if self.gaps.len() > KEEP {
             self.thin();
         }
         self.gaps.sort_unstable();
-        let gaps: Vec<Gap> = self
-            .gaps
-            .iter()
-            .map(|&(at, len_ns)| Gap {
-                at_ns: at as i64 - start as i64,
-                len_ns,
-            })
-            .collect();
-        let max = gaps.iter().copied().max_by_key(|g| g.len_ns);
+        let gap = |&(at, len_ns): &(u64, u64)| Gap {
+            at_ns: at as i64 - start as i64,
+            len_ns,
+        };
+        let max = match self.longest.1 {
+            0 => Gap::default(),
+            _ => gap(&self.longest),
+        };
+        let gaps = self.gaps.iter().map(gap).collect();
         Canary {
             cpu,
             stamps: self.stamps,
-            max: max.unwrap_or_default(),
+            max,
             gaps,
             dropped: self.dropped,
         }
@@ -108,8 +121,14 @@ impl Recorder {
 /// A running canary.
 pub struct Running {
     cpu: usize,
-    stop: Arc<AtomicBool>,
+    shared: Arc<Shared>,
     thread: JoinHandle<Recorder>,
+}
+
+/// What the canary is told while it runs.
+struct Shared {
+    stop: AtomicBool,
+    start: AtomicU64,
 }
 
 /// Starts a canary on `cpu` and returns once it has run there.
@@ -117,9 +136,12 @@ pub struct Running {
 /// With a `nap_ns` it sleeps between its stamps and notes how late it was woken: that leaves the
 /// CPU idle, for loads that a busy CPU would disturb.
 pub fn start(cpu: usize, threshold_ns: u64, nap_ns: u64) -> io::Result<Running> {
-    let stop = Arc::new(AtomicBool::new(false));
+    let shared = Arc::new(Shared {
+        stop: AtomicBool::new(false),
+        start: AtomicU64::new(u64::MAX),
+    });
     let (tell, told) = mpsc::channel();
-    let flag = stop.clone();
+    let orders = shared.clone();
     let thread = std::thread::Builder::new()
         .name("canary".into())
         .spawn(move || {
@@ -128,7 +150,8 @@ pub fn start(cpu: usize, threshold_ns: u64, nap_ns: u64) -> io::Result<Running> 
             let ok = pinned.is_ok();
             // The receiver is only gone when nobody waits for the answer any more.
             let _ = tell.send(pinned);
-            while ok && !flag.load(Ordering::Relaxed) {
+            while ok && !orders.stop.load(Ordering::Relaxed) {
+                recorder.window(orders.start.load(Ordering::Relaxed));
                 match nap_ns {
                     0 => spin(&mut recorder),
                     _ => nap(&mut recorder, nap_ns),
@@ -137,7 +160,11 @@ pub fn start(cpu: usize, threshold_ns: u64, nap_ns: u64) -> io::Result<Running> 
             recorder
         })?;
     told.recv().map_err(io::Error::other)??;
-    Ok(Running { cpu, stop, thread })
+    Ok(Running {
+        cpu,
+        shared,
+        thread,
+    })
 }
 
 fn spin(recorder: &mut Recorder) {
@@ -154,11 +181,16 @@ fn nap(recorder: &mut Recorder, len: u64) {
 }
 
 impl Running {
-    /// Stops it and returns what it saw of the window that starts at `start`.
-    pub fn finish(self, start: u64) -> Canary {
-        self.stop.store(true, Ordering::Relaxed);
+    /// The window starts at this time, which lies ahead.
+    pub fn window(&self, start: u64) {
+        self.shared.start.store(start, Ordering::Relaxed);
+    }
+
+    /// Stops it and returns what it saw of the window.
+    pub fn finish(self) -> Canary {
+        self.shared.stop.store(true, Ordering::Relaxed);
         match self.thread.join() {
-            Ok(recorder) => recorder.finish(self.cpu, start),
+            Ok(recorder) => recorder.finish(self.cpu),
             Err(panic) => std::panic::resume_unwind(panic),
         }
     }
@@ -172,8 +204,9 @@ mod tests {
 
     fn run(stamps: &[u64], start: u64) -> Canary {
         let mut r = Recorder::new(MS);
+        r.window(start);
         stamps.iter().for_each(|&t| r.stamp(t));
-        r.finish(0, start)
+        r.finish(0)
     }
 
     #[test]
@@ -183,6 +216,16 @@ mod tests {
         assert_eq!(c.max.len_ns, 6_999_999);
         assert_eq!(c.gaps.len(), 2);
         assert_eq!(c.stamps, 5);
+    }
+
+    #[test]
+    fn the_longest_gap_counts_even_below_the_threshold() {
+        let c = run(&[0, 5, MS / 2, MS / 2 + 9], 0);
+        assert!(c.gaps.is_empty());
+        assert_eq!((c.max.at_ns, c.max.len_ns), (5, MS / 2 - 5));
+        // A long one before the window does not hide it.
+        let c = run(&[0, 90 * MS, 91 * MS, 91 * MS + 5, 91 * MS + 12], 91 * MS);
+        assert_eq!(c.max.len_ns, 7);
     }
 
     #[test]
@@ -202,9 +245,10 @@ mod tests {
     #[test]
     fn a_napping_canary_counts_how_late_it_was_woken() {
         let mut r = Recorder::new(MS);
+        r.window(0);
         r.wake(10 * MS, 10 * MS + 5);
         r.wake(20 * MS, 23 * MS);
-        let c = r.finish(0, 0);
+        let c = r.finish(0);
         assert_eq!((c.max.at_ns, c.max.len_ns), (20 * MS as i64, 3 * MS));
         assert_eq!(c.gaps.len(), 1);
     }
@@ -212,12 +256,13 @@ mod tests {
     #[test]
     fn keeps_the_longest_when_there_are_too_many() {
         let mut r = Recorder::new(MS);
+        r.window(0);
         let mut t = 0;
         for i in 0..3 * KEEP as u64 {
             r.stamp(t);
             t += if i == 7 { 900 * MS } else { 2 * MS };
         }
-        let c = r.finish(3, 0);
+        let c = r.finish(3);
         assert_eq!(c.cpu, 3);
         assert_eq!(c.max.len_ns, 900 * MS);
         assert!(c.gaps.len() <= KEEP);
@@ -226,10 +271,10 @@ mod tests {
 
     #[test]
     fn a_real_canary_runs_and_stops() {
-        let start = sys::now();
         let running = start_on_first_allowed();
+        running.window(sys::now());
         std::thread::sleep(std::time::Duration::from_millis(5));
-        assert!(running.finish(start).stamps > 1);
+        assert!(running.finish().stamps > 1);
     }
 
     fn start_on_first_allowed() -> Running {

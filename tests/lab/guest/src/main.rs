@@ -148,6 +148,9 @@ fn run(what: &What) -> io::Result<Report> {
     };
     let threads = work.threads() + usize::from(sampler.is_some());
     let window = gate.open(threads, watch.settle_ms * MS, watch.ms * MS);
+    if let Some(bird) = &bird {
+        bird.window(window.start);
+    }
     let mut report = Report {
         kernel: sys::kernel_release(),
         window_ns: window.end - window.start,
@@ -161,7 +164,7 @@ fn run(what: &What) -> io::Result<Report> {
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         report.sample = Some(sample);
     }
-    report.canary = bird.map(|bird| bird.finish(window.start));
+    report.canary = bird.map(canary::Running::finish);
     Ok(report)
 }
 
