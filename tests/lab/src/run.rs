@@ -1,17 +1,288 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The main job.
+//! The main job: what each policy does to a completion storm.
+//!
+//! Each row of the table is a guest of its own, booted in virtual time, so that figures repeat and
+//! a CPU that a row has locked up does not trouble the next one.
+
+pub(crate) mod args;
+mod boot;
+mod chart;
+mod host;
+mod page;
+mod plan;
+mod result;
+mod table;
+mod verdict;
 
 use crate::{
-    cli::RunArgs,
     failure::{
+        At,
         Failure,
         Result, //
     },
-    lab::Lab,
+    kernel::{
+        self,
+        Flavour,
+        Kernel, //
+    },
+    lab::{
+        replace_file,
+        Lab, //
+    },
 };
+use args::RunArgs;
+use plan::{
+    Key,
+    Plan, //
+};
+use result::{
+    Meta,
+    Repeat,
+    Results,
+    Row,
+    Status, //
+};
+use std::{
+    fs,
+    time::Instant, //
+};
+use verdict::Outcome;
 
 /// Runs it.
-pub(crate) fn main(_lab: &Lab, _args: &RunArgs) -> Result<()> {
-    Err(Failure::new("run", "not built yet"))
+pub(crate) fn main(lab: &Lab, args: &RunArgs) -> Result<()> {
+    let start = Instant::now();
+    let plan = Plan::new(args);
+    if plan.rows.is_empty() {
+        let cause = "no row has all that was asked for; `cargo lab run --dry-run` lists them";
+        return Err(Failure::new("choose the rows", cause));
+    }
+    let kernel = kernel::get(lab, Flavour::Base, &args.from)?;
+    if lab.dry_run {
+        tell(lab, &plan, args);
+        return Ok(());
+    }
+    let exact = exact_shares(&kernel);
+    let mut job = Job {
+        lab,
+        kernel: &kernel,
+        plan: &plan,
+        exact,
+        release: kernel.release.clone(),
+        notes: Vec::new(),
+    };
+    let rows = job.rows();
+    let checks = match args.aa {
+        true => verdict::judge_aa(&rows),
+        false => verdict::judge(&rows),
+    };
+    let results = Results {
+        meta: job.meta(start),
+        rows,
+        checks,
+    };
+    let (json, page) = write(lab, args, &results)?;
+    println!("{}", table::render(&results));
+    println!("figures: {json}\npage:    {page}");
+    conclude(&results)
+}
+
+/// What a dry run prints.
+fn tell(lab: &Lab, plan: &Plan, args: &RunArgs) {
+    for (row, repeat) in plan.order() {
+        let key = &plan.rows[row];
+        lab.would(&format!(
+            "boot a guest in virtual time for {key}, repeat {}, load {} ms, kernel words `{}`",
+            repeat + 1,
+            plan.ms(key.workload),
+            boot::cmdline(key.workload, true)
+        ));
+    }
+    lab.would(&format!(
+        "write results.json and index.html to {}",
+        args.out.display()
+    ));
+}
+
+/// Whether the kernel accounts for the time of interrupts by the clock.
+///
+/// Ticks can't: they come when an interrupt has ended, and charge it to what it interrupted.
+fn exact_shares(kernel: &Kernel) -> bool {
+    fs::read_to_string(kernel.dir.join("config"))
+        .is_ok_and(|text| text.lines().any(|l| l == "CONFIG_IRQ_TIME_ACCOUNTING=y"))
+}
+
+/// A run in progress.
+struct Job<'a> {
+    lab: &'a Lab,
+    kernel: &'a Kernel,
+    plan: &'a Plan,
+    exact: bool,
+    release: String,
+    notes: Vec<String>,
+}
+
+impl Job<'_> {
+    fn rows(&mut self) -> Vec<Row> {
+        let order = self.plan.order();
+        let bar = self.lab.bar(order.len() as u64, "measure");
+        let mut repeats = vec![Vec::new(); self.plan.rows.len()];
+        for (done, &(row, _)) in order.iter().enumerate() {
+            let key = &self.plan.rows[row];
+            bar.set_message(key.to_string());
+            let start = Instant::now();
+            let repeat = self.repeat(key);
+            bar.inc(1);
+            self.lab.say(&format!(
+                "[{}/{}] {key}: {} ({:.0} s)",
+                done + 1,
+                order.len(),
+                summary(&repeat),
+                start.elapsed().as_secs_f64()
+            ));
+            repeats[row].push(repeat);
+        }
+        bar.finish_and_clear();
+        self.plan
+            .rows
+            .iter()
+            .zip(repeats)
+            .map(|(key, repeats)| Row::new(key, self.plan.ms(key.workload), repeats))
+            .collect()
+    }
+
+    /// One measurement; that it fails is a result as well, the other rows go on.
+    fn repeat(&mut self, key: &Key) -> Repeat {
+        let measured = boot::measure(self.lab, self.kernel, self.plan, key, self.exact);
+        match measured {
+            Ok(measured) => {
+                self.release = measured.release;
+                for note in measured.notes {
+                    if !self.notes.contains(&note) {
+                        self.notes.push(note);
+                    }
+                }
+                measured.repeat
+            }
+            Err(failure) => Repeat::failed(failure.to_string()),
+        }
+    }
+
+    fn meta(self, start: Instant) -> Meta {
+        let time = "virtual time: 2 ns an instruction, all CPUs of the guest take turns on one of \
+                    the host's; throughput and latency count the path of instructions, not caches \
+                    or contention";
+        let shares = match self.exact {
+            true => {
+                "shares of CPU 0: by the guest's clock at each interrupt (qd1: without, there it \
+                     would cost what is measured, and shares are ticks of 4 ms)"
+            }
+            false => {
+                "shares of CPU 0: not measured, the kernel has no IRQ_TIME_ACCOUNTING and ticks \
+                      do not see interrupts"
+            }
+        };
+        Meta {
+            date: host::date(),
+            command: host::command(),
+            commit: host::commit(&self.lab.root),
+            kernel: self.release,
+            qemu: host::qemu(),
+            host_cpu: host::cpu(),
+            time: time.into(),
+            cpu_shares: shares.into(),
+            qd1_ms: self.plan.qd1_ms,
+            storm_ms: self.plan.storm_ms,
+            cost_ns: self.plan.cost_ns,
+            gap_ns: self.plan.gap_ns,
+            repeats: self.plan.repeats,
+            notes: self.notes,
+            wall_seconds: start.elapsed().as_secs_f64(),
+        }
+    }
+}
+
+fn summary(repeat: &Repeat) -> String {
+    let status = repeat.status.unwrap_or(Status::Error);
+    match (status, repeat.iops) {
+        (Status::Error, _) | (_, None) => format!(
+            "{}: {}",
+            status.text(),
+            repeat.reason.as_deref().unwrap_or("unknown")
+        ),
+        (_, iops) => format!(
+            "{}, {} IOPS, longest wait {} ms",
+            status.text(),
+            table::number(iops, 0),
+            table::wait(repeat.wait_max_ms)
+        ),
+    }
+}
+
+/// Writes both files and returns their paths in words.
+fn write(lab: &Lab, args: &RunArgs, results: &Results) -> Result<(String, String)> {
+    let out = match args.out.is_absolute() {
+        true => args.out.clone(),
+        false => lab.root.join(&args.out),
+    };
+    let json = out.join("results.json");
+    let page = out.join("index.html");
+    let text = serde_json::to_string_pretty(results).at("write the results")?;
+    replace_file(&json, text.as_bytes())?;
+    let text = page::render(results).at("draw the page")?;
+    replace_file(&page, text.as_bytes())?;
+    Ok((json.display().to_string(), page.display().to_string()))
+}
+
+fn conclude(results: &Results) -> Result<()> {
+    let failed = results
+        .checks
+        .iter()
+        .filter(|c| c.outcome == Outcome::Fail)
+        .count();
+    match failed {
+        0 => Ok(()),
+        _ => Err(Failure::new(
+            "judge the results",
+            format!(
+                "{failed} of {} checks fail, see above",
+                results.checks.len()
+            ),
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_check_is_a_failure() {
+        let rows = verdict::tests::good();
+        let mut results = Results {
+            checks: verdict::judge(&rows),
+            rows,
+            ..Results::default()
+        };
+        assert!(conclude(&results).is_ok());
+        results.checks[3].outcome = Outcome::Fail;
+        let failure = conclude(&results).unwrap_err();
+        assert!(failure.to_string().contains("1 of 13"));
+        assert_ne!(failure.code(), 0);
+    }
+
+    #[test]
+    fn a_measurement_is_told_in_a_line() {
+        let repeat = Repeat {
+            status: Some(Status::Stall),
+            iops: Some(42_000.4),
+            wait_max_ms: Some(2500.04),
+            ..Repeat::default()
+        };
+        assert_eq!(
+            summary(&repeat),
+            "stall, 42,000 IOPS, longest wait 2,500.0 ms"
+        );
+        assert_eq!(summary(&Repeat::failed("gone".into())), "error: gone");
+    }
 }

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Words of `cargo lab run`.
+
+use super::plan::Workload;
+use crate::cli::From;
+use clap::{
+    value_parser,
+    Args, //
+};
+use std::path::PathBuf;
+
+/// Words of `run`.
+#[derive(Args, Clone)]
+pub(crate) struct RunArgs {
+    /// Folder for results.json and the page.
+    #[arg(long, value_name = "DIR", default_value = "target/lab/run")]
+    pub(crate) out: PathBuf,
+    /// One repeat of each row and shorter loads: under six minutes from a warm cache.
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Only these workloads (repeat the word for several).
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub(crate) workload: Vec<Workload>,
+    /// Only these policies (repeat the word for several), with keys if wanted:
+    /// hardirq, resched, threaded, resched:budget=64 ...
+    #[arg(long, value_name = "POLICY", value_parser = policy)]
+    pub(crate) policy: Vec<String>,
+    /// Only rows whose "workload driver policy" contains this text.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) rows: Option<String>,
+    /// Repeats of each row, in ABBA order [default: 2; with --quick 1].
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=20))]
+    pub(crate) repeats: Option<u32>,
+    /// Length of each load in virtual seconds, e.g. 2.5 [default: 4 (qd1: 2); with --quick 2 (qd1: 1)].
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) seconds: Option<f64>,
+    /// Synthetic: what one completion costs CPU 0, in nanoseconds.
+    #[arg(long, value_name = "NS", default_value_t = 14_000, value_parser = value_parser!(u64).range(0..=1_000_000_000))]
+    pub(crate) cost_ns: u64,
+    /// Synthetic: time between two completions of one device, in nanoseconds.
+    #[arg(long, value_name = "NS", default_value_t = 24_000, value_parser = value_parser!(u64).range(0..=1_000_000_000))]
+    pub(crate) gap_ns: u64,
+    /// Run each row twice and print how far the two are apart; nothing else is judged.
+    #[arg(long, conflicts_with_all = ["repeats", "quick"])]
+    pub(crate) aa: bool,
+    #[command(flatten)]
+    pub(crate) from: From,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let range = "expected a number of seconds from 0.1 to 60";
+    let value: f64 = text.parse().map_err(|_| range.to_owned())?;
+    match (0.1..=60.0).contains(&value) {
+        true => Ok(value),
+        false => Err(range.to_owned()),
+    }
+}
+
+/// The guest's module has the last word on keys; names and spelling are checked before the boot.
+fn policy(text: &str) -> Result<String, String> {
+    let name = text.split(':').next().unwrap_or_default();
+    if !super::plan::POLICIES.contains(&name) {
+        let known = super::plan::POLICIES.join(", ");
+        return Err(format!("unknown policy `{name}`, expected one of: {known}"));
+    }
+    let plain = |c: char| c.is_ascii_alphanumeric() || ":=,_-".contains(c);
+    match text.chars().all(plain) {
+        true => Ok(text.to_owned()),
+        false => Err("expected NAME[:key=value[,key=value]...]".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Words {
+        #[command(flatten)]
+        run: RunArgs,
+    }
+
+    fn parse(words: &[&str]) -> Result<RunArgs, String> {
+        Words::try_parse_from([&["run"], words].concat())
+            .map(|words| words.run)
+            .map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn defaults() {
+        let args = parse(&[]).unwrap();
+        assert_eq!((args.cost_ns, args.gap_ns), (14_000, 24_000));
+        assert!(!args.quick && args.seconds.is_none() && args.policy.is_empty());
+    }
+
+    #[test]
+    fn bad_values_are_named_with_their_range() {
+        for (words, needles) in [
+            (["--seconds", "0"], ["'0'", "0.1 to 60"]),
+            (["--seconds", "soon"], ["'soon'", "0.1 to 60"]),
+            (["--seconds", "NaN"], ["'NaN'", "0.1 to 60"]),
+            (["--repeats", "0"], ["'0'", "1..=20"]),
+            (["--cost-ns", "-1"], ["'-1'", ""]),
+            (
+                ["--gap-ns", "1000000001"],
+                ["'1000000001'", "0..=1000000000"],
+            ),
+            (["--workload", "qd2"], ["'qd2'", "storm"]),
+            (["--policy", "nice"], ["`nice`", "threaded"]),
+            (
+                ["--policy", "resched:budget=1;rm"],
+                ["budget=1;rm", "NAME[:key"],
+            ),
+        ] {
+            let words = [words.join("=")];
+            let error = parse(&words.each_ref().map(String::as_str)).err().unwrap();
+            for needle in needles {
+                assert!(error.contains(needle), "{words:?}: {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn several_choices_are_taken() {
+        let args = parse(&[
+            "--workload=qd1",
+            "--workload=storm",
+            "--policy=resched:budget=64",
+            "--seconds=2.5",
+        ])
+        .unwrap();
+        assert_eq!(args.workload.len(), 2);
+        assert_eq!(args.policy, ["resched:budget=64"]);
+        assert_eq!(args.seconds, Some(2.5));
+    }
+
+    #[test]
+    fn an_a_a_run_has_its_own_repeats() {
+        assert!(parse(&["--aa", "--repeats=3"]).is_err());
+        assert!(parse(&["--aa"]).unwrap().aa);
+    }
+}

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! One measurement: boots a guest of its own, so that nothing is left over from the row before.
+
+use super::{
+    plan::{
+        Driver,
+        Key,
+        Plan,
+        Workload, //
+    },
+    result::Repeat, //
+};
+use crate::{
+    disk::Disk,
+    failure::{
+        At,
+        Failure,
+        Result, //
+    },
+    kernel::Kernel,
+    lab::Lab,
+    vm::{
+        Time,
+        Vm, //
+    },
+};
+use guest_agent::report::Report;
+use std::time::Duration;
+
+/// Where the script is in the guest.
+const SCRIPT: &str = "/etc/lab-run.sh";
+
+/// Submitters of the storm and producers of the synthetic load.
+const FEEDERS: u32 = 4;
+
+/// What one boot brought.
+pub(crate) struct Measured {
+    /// The figures.
+    pub(crate) repeat: Repeat,
+    /// Release of the guest's kernel.
+    pub(crate) release: String,
+    /// What the lab has to say about the boot.
+    pub(crate) notes: Vec<String>,
+}
+
+/// Boots, loads, watches.
+pub(crate) fn measure(
+    lab: &Lab,
+    kernel: &Kernel,
+    plan: &Plan,
+    key: &Key,
+    exact_shares: bool,
+) -> Result<Measured> {
+    let mut guest = describe(plan, key, exact_shares).boot(lab, kernel)?;
+    let mark = guest.mark()?;
+    // The load's time is the guest's; the host is slower by a factor that depends on the host.
+    let limit = Duration::from_secs(300 + plan.ms(key.workload) / 10);
+    let text = guest.check(&format!("sh {SCRIPT}"), limit)?;
+    let report = read(&text).map_err(|f| f.log(guest.console_path()))?;
+    let faults = guest.d1(mark)?;
+    let measured = Measured {
+        repeat: Repeat::new(&report, &faults, exact_shares),
+        release: report.kernel,
+        notes: guest.notes().to_vec(),
+    };
+    // QEMU ends with `guest`: after a lockup the kernel need not be able to power off.
+    drop(guest);
+    Ok(measured)
+}
+
+fn read(text: &str) -> Result<Report> {
+    let line = text.lines().rfind(|line| line.starts_with('{'));
+    let line = line.ok_or_else(|| Failure::new("read the agent's report", "there is none"))?;
+    serde_json::from_str(line).at("read the agent's report")
+}
+
+/// The guest of a row.
+fn describe(plan: &Plan, key: &Key, exact_shares: bool) -> Vm {
+    let cpus = cpus(key.workload);
+    let mut vm = Vm::new(&name(key))
+        .cpus(cpus)
+        .memory_mib(2048)
+        .time(Time::Virtual)
+        .arg("-cpu")
+        .arg("max")
+        .cmdline(&cmdline(key.workload, exact_shares))
+        .file(SCRIPT, script(plan, key));
+    for i in 0..disks(key.workload) {
+        // Two queues: one for reads, one for everything else. A controller with a single one
+        // completes elsewhere. No shadow doorbells: the Rust driver has none, so that the C
+        // driver's would not be a fair comparison.
+        let disk = Disk::null(&format!("d{i}"), 1 << 30)
+            .ioqpairs(2)
+            .set("dbcs", "off");
+        vm = vm.disk(disk);
+    }
+    if key.workload == Workload::Synthetic {
+        for _ in 0..FEEDERS {
+            vm = vm.arg("-device").arg("edu");
+        }
+    }
+    vm
+}
+
+/// The folder of its logs.
+pub(crate) fn name(key: &Key) -> String {
+    crate::lab::slug(&format!("run {key}"))
+}
+
+fn cpus(workload: Workload) -> u32 {
+    match workload {
+        Workload::Qd1 => 2,
+        Workload::Storm | Workload::Synthetic => 1 + FEEDERS,
+    }
+}
+
+fn disks(workload: Workload) -> u32 {
+    match workload {
+        Workload::Qd1 => 1,
+        Workload::Storm => FEEDERS,
+        Workload::Synthetic => 0,
+    }
+}
+
+/// All vectors on CPU 0: managed ones because the other CPUs are isolated from them.
+pub(crate) fn cmdline(workload: Workload, exact_shares: bool) -> String {
+    let last = cpus(workload) - 1;
+    let isolated = match last {
+        1 => "1".to_owned(),
+        _ => format!("1-{last}"),
+    };
+    let topology = match workload {
+        Workload::Qd1 => format!("isolcpus=managed_irq,{isolated}"),
+        Workload::Storm => format!("isolcpus=managed_irq,{isolated} swiotlb=force"),
+        Workload::Synthetic => "irqaffinity=0".to_owned(),
+    };
+    // Reading the clock at each interrupt is what exact shares cost. Where a single interrupt per
+    // request is the whole load that would be a part of what is measured.
+    match exact_shares && workload == Workload::Qd1 {
+        true => format!("{topology} tsc=noirqtime"),
+        false => topology,
+    }
+}
+
+/// What the guest's shell does, in one go: from its first line on everything is repeatable.
+pub(crate) fn script(plan: &Plan, key: &Key) -> String {
+    let ms = plan.ms(key.workload);
+    let load = match key.workload {
+        Workload::Qd1 => {
+            format!("guest-agent load --ms {ms} --depth 1 --nap-us 5000 --sampler 1 /dev/nvme0n1@1")
+        }
+        Workload::Storm => {
+            let targets: Vec<String> = (0..FEEDERS)
+                .map(|i| format!("/dev/nvme{i}n1@{}", i + 1))
+                .collect();
+            format!(
+                "guest-agent load --ms {ms} --depth 128 {}",
+                targets.join(" ")
+            )
+        }
+        Workload::Synthetic => format!(
+            "guest-agent edu --ms {ms} --cost-ns {} --gap-ns {} --cpus 1,2,3,4",
+            plan.cost_ns, plan.gap_ns
+        ),
+    };
+    let settle = "sleep 1";
+    [&prologue(key), &wait(key.workload), settle, &load, ""].join("\n")
+}
+
+fn prologue(key: &Key) -> String {
+    let policy = &key.policy;
+    match key.driver {
+        Driver::C => {
+            let threaded = u32::from(policy == "threaded");
+            format!(
+                "set -e\ninsmod /lib/modules/nvme-core.ko\n\
+                 insmod /lib/modules/nvme.ko write_queues=1 use_threaded_interrupts={threaded}"
+            )
+        }
+        Driver::Rust => format!(
+            "set -e\n\
+             for d in /sys/bus/pci/devices/*; do\n\
+             \tcase $(cat $d/class) in 0x010802) echo nvme_rust > $d/driver_override ;; esac\n\
+             done\n\
+             insmod /lib/modules/nvme-core.ko\n\
+             insmod /lib/modules/nvme-rust.ko write_queues=1 irq_policy={policy}"
+        ),
+        Driver::Edu => {
+            format!("set -e\ninsmod /lib/modules/irqmod_edu.ko irq_policy={policy}")
+        }
+    }
+}
+
+/// Waits until everything that is to be loaded is there.
+fn wait(workload: Workload) -> String {
+    let (test, what) = match workload {
+        Workload::Qd1 | Workload::Storm => {
+            let count = disks(workload);
+            (
+                format!("$(ls /dev/nvme*n1 2>/dev/null | wc -l) -lt {count}"),
+                "disks",
+            )
+        }
+        Workload::Synthetic => (
+            format!("$(ls -d /sys/kernel/debug/irqmod-edu-* 2>/dev/null | wc -l) -lt {FEEDERS}"),
+            "edu devices",
+        ),
+    };
+    format!(
+        "n=0\n\
+         while [ {test} ]; do\n\
+         \tsleep 0.1\n\
+         \tn=$((n + 1))\n\
+         \t[ $n -lt 200 ] || {{ echo 'the {what} do not appear' >&2; exit 1; }}\n\
+         done"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::plan::tests::args;
+
+    fn key(workload: Workload, driver: Driver, policy: &str) -> Key {
+        Key {
+            workload,
+            driver,
+            policy: policy.into(),
+        }
+    }
+
+    fn text(workload: Workload, driver: Driver, policy: &str) -> String {
+        script(&Plan::new(&args()), &key(workload, driver, policy))
+    }
+
+    #[test]
+    fn each_driver_gets_its_parameters() {
+        let c = text(Workload::Storm, Driver::C, "threaded");
+        assert!(c.contains("nvme.ko write_queues=1 use_threaded_interrupts=1"));
+        assert!(text(Workload::Qd1, Driver::C, "hardirq").contains("interrupts=0"));
+        let rust = text(Workload::Storm, Driver::Rust, "resched:budget=64");
+        assert!(rust.contains("irq_policy=resched:budget=64"));
+        assert!(rust.contains("echo nvme_rust > $d/driver_override"));
+        assert!(rust.contains("/dev/nvme0n1@1 /dev/nvme1n1@2 /dev/nvme2n1@3 /dev/nvme3n1@4"));
+        let edu = text(Workload::Synthetic, Driver::Edu, "hardirq");
+        assert!(edu.contains("irqmod_edu.ko irq_policy=hardirq"));
+        assert!(edu.contains("--ms 4000 --cost-ns 14000 --gap-ns 24000"));
+    }
+
+    #[test]
+    fn scripts_are_valid_shell() {
+        for (workload, driver) in [
+            (Workload::Qd1, Driver::C),
+            (Workload::Storm, Driver::Rust),
+            (Workload::Synthetic, Driver::Edu),
+        ] {
+            let script = text(workload, driver, "hardirq");
+            let status = std::process::Command::new("sh")
+                .args(["-n", "-c", &script])
+                .status();
+            assert!(status.unwrap().success(), "{script}");
+        }
+    }
+
+    #[test]
+    fn all_vectors_land_on_cpu_0() {
+        assert_eq!(
+            cmdline(Workload::Storm, false),
+            "isolcpus=managed_irq,1-4 swiotlb=force"
+        );
+        assert_eq!(
+            cmdline(Workload::Qd1, true),
+            "isolcpus=managed_irq,1 tsc=noirqtime"
+        );
+        assert_eq!(cmdline(Workload::Synthetic, true), "irqaffinity=0");
+    }
+
+    #[test]
+    fn the_report_is_the_last_document() {
+        let report = Report::default();
+        let json = serde_json::to_string(&report).unwrap();
+        assert_eq!(read(&format!("noise\n{json}\n")).unwrap(), report);
+        assert!(read("noise").is_err());
+        assert!(read("{}").is_err());
+    }
+
+    #[test]
+    fn names_are_folders() {
+        let key = key(Workload::Storm, Driver::Rust, "resched:budget=64");
+        assert_eq!(name(&key), "run-storm-rust-resched-budget-64");
+    }
+}
