@@ -101,7 +101,7 @@ impl Moderator {
     /// A moderator for a line that is not requested yet.
     pub fn new(config: Config) -> Self {
         Self {
-            state: State::new(),
+            state: State::new(Snapshot::empty()),
             config: Atomic::new(config.pack()),
             stats: Stats::new(),
         }
@@ -401,8 +401,11 @@ impl Moderator {
             }
         };
         platform.enable_poller();
-        self.state.transition_to_running();
+        let left = self.state.transition_to_running();
         platform.locked(|| {
+            if let Withdraw::Token(left) = left {
+                platform.unmask(left);
+            }
             platform.unmask(token);
             let _ = self.look_again(source, platform, Deferral::Softirq);
         });
@@ -450,17 +453,32 @@ impl Moderator {
 
     /// Unmasks after [`exclusive`](Self::exclusive), unless the mask is to be kept. Under the lock.
     fn end_exclusive<S: Source, P: Platform>(&self, source: &S, platform: &P, token: MaskToken) {
-        if !source.reachable() {
-            match self.state.transition_to_kept(token) {
-                Deposit::Stored => (),
-                Deposit::Surplus(token) => platform.unmask(token),
+        let token = if source.reachable() {
+            token
+        } else {
+            match self.keep_unreachable(source, token) {
+                Some(token) => token,
+                None => return,
             }
-            return;
-        }
+        };
         let reopened = self.state.transition_to_reopened();
         platform.unmask(token);
         if reopened == Reopen::Done {
             let _ = self.look_again(source, platform, Deferral::Softirq);
+        }
+    }
+
+    /// Leaves the mask to the resume that follows the recovery of the device. Returns a token if
+    /// there is none to leave it to.
+    fn keep_unreachable<S: Source>(&self, source: &S, token: MaskToken) -> Option<MaskToken> {
+        match self.state.transition_to_kept(token) {
+            Deposit::Surplus(token) => Some(token),
+            // The device may have recovered, and been resumed, before the token was there.
+            Deposit::Stored if source.reachable() => match self.state.transition_to_taken_back() {
+                Withdraw::Token(token) => Some(token),
+                Withdraw::Empty => None,
+            },
+            Deposit::Stored => None,
         }
     }
 }

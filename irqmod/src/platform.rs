@@ -7,10 +7,12 @@
 //! - The handler is not reentrant for one line, also not on different CPUs, and an invocation
 //!   sees everything that the one before it did (genirq: both hold the descriptor's lock at some
 //!   point).
-//! - While a [`MaskToken`] is out, the handler is not *started*. Interrupts that arrive are kept and
-//!   replayed once by the last [`Platform::unmask`], or lost; the moderator copes with both. A late
-//!   message that does start the handler while the source is owned is absorbed; one that starts it
-//!   under a token at another time must also be kept or be followed by another one.
+//! - An interrupt that arrives while a [`MaskToken`] is out is either kept, and replayed once by
+//!   the last [`Platform::unmask`], or lost. The moderator copes with both.
+//! - After [`Platform::mask_sync`] the handler is not started while the token is out. After
+//!   [`Platform::mask`] it may be, by messages that were sent before: they are absorbed. (genirq
+//!   never starts it. A platform that does must not also lose interrupts: one message absorbed
+//!   late, and another one lost, add up to a completion that nobody sees.)
 //! - [`Platform::mask`] does not wait: it may be called by the handler that it would wait for.
 //!
 //! # What an implementation need not handle

@@ -48,6 +48,7 @@
 //! | 13   | [`State::transition_to_unmasked`]          | stop: token out                         |
 //! | 14   | [`State::transition_to_reopened`]          | exclusive, before it unmasks            |
 //! | 15   | [`State::transition_to_kept`]              | exclusive, unreachable device: token in |
+//! | 16   | [`State::transition_to_taken_back`]        | exclusive, reachable again: token out   |
 //!
 //! # Rules
 //!
@@ -235,7 +236,7 @@ pub enum Resume {
     Refused,
 }
 
-/// Outcome of [`State::transition_to_unmasked`].
+/// Outcome of the edges that take a token out and need not find one.
 #[must_use = "the token must be used to unmask"]
 pub enum Withdraw {
     /// The deposited token.
@@ -266,10 +267,10 @@ static_assertions::assert_eq_size!(State, u32);
 static_assertions::assert_impl_all!(State: Send, Sync);
 
 impl State {
-    /// A plain source.
-    pub(crate) fn new() -> Self {
-        // INVARIANT: no bit is set.
-        Self(Atomic::new(Snapshot::empty().bits()))
+    /// A state word that starts as `snapshot`.
+    pub fn new(snapshot: Snapshot) -> Self {
+        // INVARIANT: `snapshot` is one.
+        Self(Atomic::new(snapshot.bits()))
     }
 
     /// Reads the word. What the last owner of the source did is visible.
@@ -302,7 +303,7 @@ impl State {
     }
 
     /// Edge 1: clears everything. The caller is about to request the line.
-    pub(crate) fn transition_to_reset(&self) -> Reset {
+    pub fn transition_to_reset(&self) -> Reset {
         match self.change(|_| Snapshot::empty()).token() {
             Some(token) => Reset::Forfeited(token),
             None => Reset::Clean,
@@ -310,12 +311,12 @@ impl State {
     }
 
     /// Edge 2: the line was requested, is dedicated, and the poller is set up and enabled.
-    pub(crate) fn transition_to_open(&self) {
+    pub fn transition_to_open(&self) {
         self.change(|now| now | Snapshot::INIT);
     }
 
     /// Edge 3: an interrupt comes. A plain load unless `HANDOFF` is set.
-    pub(crate) fn transition_to_entered(&self) -> Entry {
+    pub fn transition_to_entered(&self) -> Entry {
         let now = self.snapshot();
         if !now.contains(Snapshot::HANDOFF) {
             return Entry::Plain(now);
@@ -337,7 +338,7 @@ impl State {
     }
 
     /// Edge 4: takes the source away from the handler, which is the caller.
-    pub(crate) fn transition_to_claimed(&self) -> Claim {
+    pub fn transition_to_claimed(&self) -> Claim {
         match self.update(|now| now.may_claim().then_some(now | Snapshot::POLL)) {
             Ok(_) => Claim::Won,
             Err(now) if now.is_owned() => Claim::Owned,
@@ -360,17 +361,30 @@ impl State {
     }
 
     /// Edge 5: takes the token in.
-    pub(crate) fn transition_to_masked(&self, token: MaskToken) -> Deposit {
+    pub fn transition_to_masked(&self, token: MaskToken) -> Deposit {
         self.deposit(token, |_| true)
     }
 
     /// Edge 15: takes the token in if the line is dedicated and not stopped.
-    pub(crate) fn transition_to_kept(&self, token: MaskToken) -> Deposit {
+    pub fn transition_to_kept(&self, token: MaskToken) -> Deposit {
         self.deposit(token, |now| now.contains(Snapshot::INIT))
     }
 
+    /// Edge 16: takes a token of edge 15 out again, unless it is resume's or somebody's who owns
+    /// the source by now.
+    pub fn transition_to_taken_back(&self) -> Withdraw {
+        let taken = self.update(|now| {
+            (now - Snapshot::HANDOFF == Snapshot::INIT | Snapshot::MASKED)
+                .then_some(now - Snapshot::MASKED)
+        });
+        match taken.map(Snapshot::token) {
+            Ok(Some(token)) => Withdraw::Token(token),
+            Ok(None) | Err(_) => Withdraw::Empty,
+        }
+    }
+
     /// Edge 6: gives the source back to the handler. Under the queue lock.
-    pub(crate) fn transition_to_handed_back(&self) -> HandBack {
+    pub fn transition_to_handed_back(&self) -> HandBack {
         let released = self.update(|now| {
             (now.is_owned() && !now.contains(Snapshot::PAUSED))
                 .then_some(now - (Snapshot::POLL | Snapshot::MASKED) | Snapshot::HANDOFF)
@@ -383,7 +397,7 @@ impl State {
 
     /// Edge 7: takes the source again, if no handler has begun since the unmask. Under the queue
     /// lock.
-    pub(crate) fn transition_to_reclaimed(&self) -> Reclaim {
+    pub fn transition_to_reclaimed(&self) -> Reclaim {
         let reclaimed = self.update(|now| {
             (now.may_claim() && now.contains(Snapshot::HANDOFF))
                 .then_some(now - Snapshot::HANDOFF | Snapshot::POLL)
@@ -395,7 +409,7 @@ impl State {
     }
 
     /// Edge 8: blocks new claims.
-    pub(crate) fn transition_to_paused(&self) -> Pause {
+    pub fn transition_to_paused(&self) -> Pause {
         let paused =
             self.update(|now| (!now.contains(Snapshot::PAUSED)).then_some(now | Snapshot::PAUSED));
         match paused {
@@ -407,7 +421,7 @@ impl State {
 
     /// Edge 9: nobody owns the source any more. Handler, thread and poller were joined; under the
     /// queue lock, which joins what a completed poller was still doing.
-    pub(crate) fn transition_to_disowned(&self) -> Disown {
+    pub fn transition_to_disowned(&self) -> Disown {
         let old = self.change(|now| now - Snapshot::POLL);
         if old.contains(Snapshot::MASKED) {
             Disown::Masked
@@ -417,7 +431,7 @@ impl State {
     }
 
     /// Edge 10: paused for good.
-    pub(crate) fn transition_to_stopped(&self) -> Stop {
+    pub fn transition_to_stopped(&self) -> Stop {
         let stopped = self.update(|now| {
             let new = now - Snapshot::INIT | Snapshot::PAUSED;
             (new != now).then_some(new)
@@ -434,7 +448,7 @@ impl State {
 
     /// Edge 11: takes the token out of a paused source, for which one empty interrupt will be
     /// forgiven.
-    pub(crate) fn transition_to_resuming(&self) -> Resume {
+    pub fn transition_to_resuming(&self) -> Resume {
         let paused = Snapshot::INIT | Snapshot::PAUSED;
         let resuming = self.update(|now| {
             now.contains(paused | Snapshot::MASKED)
@@ -450,13 +464,18 @@ impl State {
         }
     }
 
-    /// Edge 12: allows claims again. The poller is enabled.
-    pub(crate) fn transition_to_running(&self) {
-        self.change(|now| now - Snapshot::PAUSED);
+    /// Edge 12: allows claims again. The poller is enabled. Returns what edge 15 left in the
+    /// meantime.
+    pub fn transition_to_running(&self) -> Withdraw {
+        let running = self.change(|now| now - (Snapshot::PAUSED | Snapshot::MASKED));
+        match running.token() {
+            Some(token) => Withdraw::Token(token),
+            None => Withdraw::Empty,
+        }
     }
 
     /// Edge 13: takes the token out of a stopped source.
-    pub(crate) fn transition_to_unmasked(&self) -> Withdraw {
+    pub fn transition_to_unmasked(&self) -> Withdraw {
         match self.change(|now| now - Snapshot::MASKED).token() {
             Some(token) => Withdraw::Token(token),
             None => Withdraw::Empty,
@@ -465,7 +484,7 @@ impl State {
 
     /// Edge 14: one empty interrupt will be forgiven. The caller has masked the line and joined the
     /// handler, and is about to unmask.
-    pub(crate) fn transition_to_reopened(&self) -> Reopen {
+    pub fn transition_to_reopened(&self) -> Reopen {
         match self.update(|now| now.may_claim().then_some(now | Snapshot::HANDOFF)) {
             Ok(_) => Reopen::Done,
             Err(_) => Reopen::Skipped,

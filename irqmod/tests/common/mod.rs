@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A source and a platform that do what a test says, on one CPU, and count.
+
+#![allow(dead_code, unreachable_pub)]
+
+use irqmod::{
+    policy::{
+        resched,
+        threaded,
+        Config, //
+    },
+    Budget,
+    Deferral,
+    Drain,
+    DrainRight,
+    Handled,
+    MaskToken,
+    Moderator,
+    Platform,
+    PollEnd,
+    PollPass,
+    Source, //
+};
+use std::{
+    cell::{
+        Cell,
+        RefCell, //
+    },
+    sync::atomic::{
+        AtomicBool,
+        AtomicU32,
+        Ordering::Relaxed, //
+    }, //
+};
+
+/// A completion queue that is a number, or one that never gets empty.
+#[derive(Default)]
+pub struct Queue {
+    waiting: AtomicU32,
+    endless: AtomicBool,
+    unreachable: AtomicBool,
+    draining: AtomicBool,
+    looks: AtomicU32,
+    /// Completions drained so far.
+    pub drained: AtomicU32,
+    /// Doorbell writes so far.
+    pub doorbells: AtomicU32,
+    /// Longest single drain.
+    pub longest: AtomicU32,
+}
+
+impl Queue {
+    pub fn post(&self, completions: u32) {
+        self.waiting.fetch_add(completions, Relaxed);
+    }
+
+    pub fn waiting(&self) -> u32 {
+        self.waiting.load(Relaxed)
+    }
+
+    pub fn set_endless(&self, endless: bool) {
+        self.endless.store(endless, Relaxed);
+    }
+
+    pub fn set_reachable(&self, reachable: bool) {
+        self.unreachable.store(!reachable, Relaxed);
+    }
+
+    /// How often somebody looked whether a completion is pending.
+    pub fn looks(&self) -> u32 {
+        self.looks.load(Relaxed)
+    }
+}
+
+impl Source for Queue {
+    fn pending(&self) -> bool {
+        self.looks.fetch_add(1, Relaxed);
+        self.endless.load(Relaxed) || self.waiting() != 0
+    }
+
+    fn drain(&self, _: &mut DrainRight<'_>, budget: Budget) -> Drain {
+        assert!(!self.draining.swap(true, Relaxed), "a second drainer");
+        let found = if self.endless.load(Relaxed) {
+            budget.get()
+        } else {
+            self.waiting().min(budget.get())
+        };
+        let left = self.waiting().saturating_sub(found);
+        self.waiting.store(left, Relaxed);
+        self.drained.fetch_add(found, Relaxed);
+        self.longest.fetch_max(found, Relaxed);
+        if found != 0 && self.reachable() {
+            self.doorbells.fetch_add(1, Relaxed);
+        }
+        self.draining.store(false, Relaxed);
+        if left != 0 || self.endless.load(Relaxed) {
+            Drain::More(found)
+        } else {
+            Drain::Drained(found)
+        }
+    }
+
+    fn reachable(&self) -> bool {
+        !self.unreachable.load(Relaxed)
+    }
+}
+
+/// Something that happens in the middle of a call of the moderator.
+type Hook = Box<dyn FnOnce(&Rig)>;
+
+/// One line with everything around it.
+pub struct Rig {
+    pub queue: Queue,
+    pub moderator: Moderator,
+    /// Names of the platform's methods, as they are called.
+    pub trace: RefCell<Vec<&'static str>>,
+    /// Answers of the handler.
+    pub answers: RefCell<Vec<Handled>>,
+    pub depth: Cell<u32>,
+    /// An interrupt came while the line was masked.
+    latched: Cell<bool>,
+    /// Whether one that comes while the line is masked is kept.
+    pub latches: Cell<bool>,
+    pub in_hardirq: Cell<bool>,
+    pub need_resched: Cell<bool>,
+    requested: Cell<bool>,
+    locked: Cell<bool>,
+    /// The poller: on the softirq list, disabled, about to be disabled, inside its callback.
+    pub listed: Cell<bool>,
+    pub disabled: Cell<bool>,
+    pub disabling: Cell<bool>,
+    in_callback: Cell<bool>,
+    pub woken: Cell<bool>,
+    pub relaxed: Cell<u32>,
+    /// Runs when the poller is taken off the list: after the last drain, before the unmask.
+    pub on_complete: RefCell<Option<Hook>>,
+    /// Runs when a task has masked the line.
+    pub on_mask: RefCell<Option<Hook>>,
+    /// Runs when the thread lets others run, as often as it does.
+    pub on_relax: RefCell<Option<Box<dyn Fn(&Rig)>>>,
+}
+
+impl Rig {
+    /// A requested, moderated line.
+    pub fn new(config: Config) -> Self {
+        let rig = Self::unrequested(config);
+        rig.request();
+        rig
+    }
+
+    pub fn resched(budget: u32) -> Self {
+        Self::new(Config::Resched(resched::Config::new(budget).unwrap()))
+    }
+
+    pub fn threaded() -> Self {
+        Self::new(Config::Threaded(threaded::Config))
+    }
+
+    pub fn unrequested(config: Config) -> Self {
+        Self {
+            queue: Queue::default(),
+            moderator: Moderator::new(config),
+            trace: RefCell::default(),
+            answers: RefCell::default(),
+            depth: Cell::new(0),
+            latched: Cell::new(false),
+            latches: Cell::new(true),
+            in_hardirq: Cell::new(true),
+            need_resched: Cell::new(true),
+            requested: Cell::new(false),
+            locked: Cell::new(false),
+            listed: Cell::new(false),
+            disabled: Cell::new(false),
+            disabling: Cell::new(false),
+            in_callback: Cell::new(false),
+            woken: Cell::new(false),
+            relaxed: Cell::new(0),
+            on_complete: RefCell::default(),
+            on_mask: RefCell::default(),
+            on_relax: RefCell::default(),
+        }
+    }
+
+    pub fn request(&self) {
+        assert!(!self.requested.replace(true));
+        self.depth.set(0);
+        self.latched.set(false);
+        self.moderator.prepare();
+        self.moderator.start();
+    }
+
+    pub fn is_requested(&self) -> bool {
+        self.requested.get()
+    }
+
+    /// The device sends an interrupt.
+    pub fn interrupt(&self) {
+        if !self.requested.get() {
+            return;
+        }
+        if self.depth.get() != 0 {
+            self.latched.set(self.latches.get());
+            return;
+        }
+        let _ = self.handler();
+    }
+
+    /// The handler runs, also while the line is masked: the message was under way.
+    pub fn handler(&self) -> Handled {
+        let handled = self.moderator.on_interrupt(&self.queue, self);
+        if handled == Handled::WakeThread {
+            self.woken.set(true);
+        }
+        self.answers.borrow_mut().push(handled);
+        handled
+    }
+
+    pub fn last_answer(&self) -> Handled {
+        *self.answers.borrow().last().unwrap()
+    }
+
+    /// One call of the poller, with this weight. What the core does with the answer.
+    pub fn poll_with(&self, weight: u32) -> u32 {
+        assert!(self.listed.get(), "polled, but not scheduled");
+        self.in_callback.set(true);
+        let pass = PollPass::new(Budget::new(weight).unwrap());
+        let work = self.moderator.on_poll(&self.queue, self, pass).work();
+        if work >= weight {
+            assert!(self.in_callback.get(), "whole weight, but completed");
+            assert!(self.listed.get(), "whole weight, but not on the list");
+        }
+        self.in_callback.set(false);
+        work
+    }
+
+    pub fn poll(&self) -> u32 {
+        self.poll_with(self.moderator.config().budget().get())
+    }
+
+    /// Softirqs and threads run until there is nothing to do.
+    pub fn settle(&self) {
+        while self.listed.get() || self.woken.get() {
+            if self.listed.get() {
+                self.poll();
+            }
+            if self.woken.replace(false) {
+                let _ = self.moderator.on_thread(&self.queue, self);
+            }
+        }
+    }
+
+    pub fn pause(&self) {
+        self.moderator.pause(&self.queue, self);
+    }
+
+    pub fn resume(&self) {
+        self.moderator.resume(&self.queue, self);
+    }
+
+    pub fn stop(&self) {
+        self.moderator.stop(&self.queue, self);
+    }
+
+    /// The line is gone, with its depth.
+    pub fn free(&self) {
+        assert!(self.requested.replace(false));
+        assert!(self.depth.get() == 0 || !self.queue.reachable());
+        self.depth.set(0);
+        self.latched.set(false);
+    }
+
+    pub fn exclusive(&self) -> u32 {
+        self.moderator.exclusive(&self.queue, self, |queue, right| {
+            queue.drain(right, Budget::UNLIMITED).found()
+        })
+    }
+
+    fn note(&self, what: &'static str) {
+        self.trace.borrow_mut().push(what);
+    }
+
+    pub fn take_trace(&self) -> Vec<&'static str> {
+        self.trace.take()
+    }
+}
+
+impl Platform for Rig {
+    fn mask(&self) -> MaskToken {
+        self.note("mask");
+        self.depth.set(self.depth.get() + 1);
+        MaskToken::mint()
+    }
+
+    fn mask_sync(&self) -> MaskToken {
+        assert!(!self.locked.get(), "sleeps under the lock");
+        self.note("mask_sync");
+        self.depth.set(self.depth.get() + 1);
+        let hook = self.on_mask.take();
+        if let Some(hook) = hook {
+            hook(self);
+        }
+        MaskToken::mint()
+    }
+
+    fn unmask(&self, token: MaskToken) {
+        self.note("unmask");
+        token.redeem();
+        let depth = self.depth.get().checked_sub(1);
+        self.depth.set(depth.expect("unbalanced enable"));
+        if self.depth.get() == 0 && self.latched.replace(false) && self.requested.get() {
+            let _ = self.handler();
+        }
+    }
+
+    fn synchronize(&self) {
+        assert!(!self.locked.get(), "sleeps under the lock");
+        self.note("synchronize");
+        // The thread is joined as well.
+        if self.woken.replace(false) {
+            let _ = self.moderator.on_thread(&self.queue, self);
+        }
+    }
+
+    fn defer(&self, to: Deferral) {
+        assert_eq!(to, Deferral::Softirq);
+        self.note("defer");
+        if !self.disabled.get() && !self.disabling.get() {
+            self.listed.set(true);
+        }
+    }
+
+    fn complete_poller(&self, pass: PollPass) -> PollEnd {
+        assert!(self.in_callback.replace(false), "completed twice");
+        assert!(self.listed.replace(false), "completed, but not on the list");
+        self.note("complete_poller");
+        let hook = self.on_complete.take();
+        if let Some(hook) = hook {
+            hook(self);
+        }
+        pass.completed()
+    }
+
+    fn join_poller(&self) {
+        assert!(!self.locked.get(), "sleeps under the lock");
+        self.note("join_poller");
+        self.disabling.set(true);
+        while self.listed.get() {
+            let weight = self.moderator.config().budget().get();
+            if self.poll_with(weight) >= weight {
+                // The core completes the instance without telling it.
+                self.listed.set(false);
+            }
+        }
+        self.disabling.set(false);
+        assert!(!self.disabled.replace(true), "disabled twice");
+    }
+
+    fn enable_poller(&self) {
+        self.note("enable_poller");
+        assert!(self.disabled.replace(false), "enabled, but not disabled");
+    }
+
+    fn need_resched(&self) -> bool {
+        self.note("need_resched");
+        self.need_resched.get()
+    }
+
+    fn in_hardirq(&self) -> bool {
+        self.note("in_hardirq");
+        self.in_hardirq.get()
+    }
+
+    fn locked<R>(&self, f: impl FnOnce() -> R) -> R {
+        assert!(!self.locked.replace(true), "locked twice");
+        let result = f();
+        self.locked.set(false);
+        result
+    }
+
+    fn relax(&self) {
+        assert!(!self.locked.get(), "relaxes under the lock");
+        self.relaxed.set(self.relaxed.get() + 1);
+        if let Some(hook) = &*self.on_relax.borrow() {
+            hook(self);
+        }
+    }
+}
