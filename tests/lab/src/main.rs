@@ -4,6 +4,7 @@
 
 mod accel;
 mod apt;
+mod cases;
 mod channel;
 mod cli;
 mod closure;
@@ -13,6 +14,7 @@ mod disk;
 mod failure;
 mod guest;
 mod host;
+mod hosttests;
 mod initramfs;
 mod kernel;
 mod key;
@@ -25,6 +27,7 @@ mod run;
 mod setup;
 mod source;
 mod step;
+mod test;
 mod toolchain;
 mod vm;
 mod vtime;
@@ -38,7 +41,6 @@ use cli::{
 use disk::Disk;
 use failure::{
     At,
-    Failure,
     Result, //
 };
 use lab::Lab;
@@ -66,7 +68,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
     let lab = Lab::new(cli.dry_run)?;
     match cli.command {
         Command::Run(args) => run::main(&lab, &args)?,
-        Command::Test(_) => return Err(Failure::new("test", "not built yet")),
+        Command::Test(args) => return test::main(&lab, &args),
         Command::Kernel(args) => {
             let kernel = kernel::get(&lab, args.config, &args.from)?;
             println!("{}", kernel.dir.display());

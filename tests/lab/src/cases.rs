@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The cases that run in the booted guest.
+
+mod data;
+mod faults;
+mod load;
+mod modules;
+mod policies;
+mod rig;
+mod teardown;
+
+use crate::test::Case;
+
+/// All of them, in the order in which they run.
+pub(crate) fn all() -> Vec<Case> {
+    let mut all = modules::all();
+    all.extend(data::all());
+    all.extend(policies::all());
+    all.extend(teardown::all());
+    all.extend(faults::all());
+    all
+}

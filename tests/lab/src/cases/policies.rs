@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What policies do when they have to act.
+
+use super::{
+    load::Load,
+    rig::{
+        Driver,
+        Plan,
+        Rig,
+        LIMIT,
+        POLICIES, //
+    },
+};
+use crate::{
+    disk::Disk,
+    failure::{
+        Failure,
+        Result, //
+    },
+    test::{
+        Case,
+        Context,
+        Outcome, //
+    },
+    vm::Vm,
+};
+
+/// The cases.
+pub(crate) fn all() -> Vec<Case> {
+    let mut all = Vec::new();
+    for budget in [
+        "resched:budget=1",
+        "resched:budget=2",
+        "resched:budget=64",
+        "resched:budget=256",
+    ] {
+        let driver = Driver::Rust(budget);
+        let about = "as many requests as the budget: the poller is handed back right";
+        let body = move |context: &Context<'_>| weight(context, driver);
+        all.push(Case::new(
+            format!("weight-{}", driver.name()),
+            &["POLL-01"],
+            about,
+            body,
+        ));
+    }
+    for driver in POLICIES {
+        let about = "one request at a time: no completion is missed at the hand-back";
+        let body = move |context: &Context<'_>| missed(context, driver);
+        all.push(Case::new(
+            format!("missed-{}", driver.name()),
+            &["MISS-03"],
+            about,
+            body,
+        ));
+    }
+    let about = "after a storm the kernel counts next to no unhandled interrupts";
+    all.push(Case::new("spurious", &["SPUR-04"], about, spurious));
+    for driver in &POLICIES[1..] {
+        let driver = *driver;
+        let about = "three CPUs feed one queue, the fourth does not starve";
+        let body = move |context: &Context<'_>| single_queue(context, driver);
+        all.push(Case::new(
+            format!("single-queue-{}", driver.name()),
+            &["STORM-03"],
+            about,
+            body,
+        ));
+    }
+    all
+}
+
+/// Completions on CPU 0, where an ordinary task wants to run too.
+fn crowded(vm: Vm) -> Vm {
+    vm.cpus(4)
+        .cmdline("isolcpus=managed_irq,1-3 swiotlb=65536,force")
+}
+
+fn crowded_disk() -> Disk {
+    Disk::null("d0", 1 << 30).ioqpairs(1).set("dbcs", "off")
+}
+
+/// Loads the disk from the other CPUs while a task keeps CPU 0 busy.
+fn storm(rig: &mut Rig, depth: u32, seconds: u32) -> Result<()> {
+    rig.sh("taskset 1 sh -c 'while :; do :; done' > /dev/null 2>&1 & echo $! > /tmp/busy")?;
+    let load = Load::read(depth, 3, seconds).set("cpus_allowed", "1-3");
+    rig.sh(&load.command())?;
+    rig.sh("kill $(cat /tmp/busy)").map(drop)
+}
+
+fn weight(context: &Context<'_>, driver: Driver) -> Result<Outcome> {
+    let Driver::Rust(policy) = driver else {
+        return Ok(Outcome::skip("the kernel's driver has no budget"));
+    };
+    let budget: u32 = policy
+        .rsplit('=')
+        .next()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(256);
+    let plan = Plan::with_disks(&format!("weight-{budget}"), driver, [crowded_disk()], None);
+    let mut rig = plan.vm(crowded).start(context)?;
+    storm(&mut rig, budget.div_ceil(3).max(1), context.count(3, 20))?;
+    let deferrals = counter(&mut rig, "deferrals")?;
+    rig.finish()?;
+    Ok(Outcome::pass(format!("{deferrals} deferrals")))
+}
+
+fn counter(rig: &mut Rig, name: &str) -> Result<u64> {
+    let text = rig.sh(&format!("counter {name}"))?;
+    let failure = || {
+        Failure::new(
+            format!("read the counter {name}"),
+            format!("'{}'", text.trim()),
+        )
+    };
+    text.trim().parse().map_err(|_| failure())
+}
+
+fn missed(context: &Context<'_>, driver: Driver) -> Result<Outcome> {
+    let name = format!("missed-{}", driver.name());
+    let disk = Disk::null("d0", 1 << 30).set("dbcs", "off");
+    let mut rig = Plan::with_disks(&name, driver, [disk], None).start(context)?;
+    let requests = context.count(10_000, 100_000);
+    let load = Load::new("qd1", "randread")
+        .set("bs", 4096)
+        .set("ioengine", "io_uring")
+        .set("iodepth", 1)
+        .set("number_ios", requests)
+        .set("max_latency", "5s");
+    rig.sh(&load.command())?;
+    rig.finish()?;
+    Ok(Outcome::pass(format!(
+        "{requests} requests (full: 100000), each within 5 s"
+    )))
+}
+
+fn spurious(context: &Context<'_>) -> Result<Outcome> {
+    let plan = Plan::with_disks("spurious", POLICIES[1], [crowded_disk()], None);
+    let mut rig = plan.vm(crowded).start(context)?;
+    storm(&mut rig, 128, context.count(3, 20))?;
+    let text = rig.sh("for irq in $(vectors); do grep unhandled /proc/irq/$irq/spurious; done")?;
+    let numbers = text
+        .split_whitespace()
+        .filter_map(|word| word.parse::<u64>().ok());
+    let worst = numbers.max().unwrap_or(0);
+    let forgiven = counter(&mut rig, "forgiven")?;
+    rig.finish()?;
+    if worst > 100 {
+        return Err(Failure::new("count unhandled interrupts", worst));
+    }
+    Ok(Outcome::pass(format!(
+        "{worst} unhandled, {forgiven} forgiven"
+    )))
+}
+
+fn single_queue(context: &Context<'_>, driver: Driver) -> Result<Outcome> {
+    let name = format!("single-queue-{}", driver.name());
+    let plan = Plan::with_disks(&name, driver, [crowded_disk()], None);
+    let mut rig = plan.vm(crowded).start(context)?;
+    storm(&mut rig, 128, context.count(4, 20))?;
+    let ran = rig.guest.run("true", LIMIT)?;
+    rig.finish()?;
+    Ok(Outcome::pass(format!(
+        "no lock-up{}",
+        if ran.code == 0 { "" } else { "?" }
+    )))
+}

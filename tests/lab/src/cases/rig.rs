@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the guest cases share: drivers, disks on a real file, and the checks at the end.
+
+use crate::{
+    disk::Disk,
+    failure::{
+        At,
+        Failure,
+        Result, //
+    },
+    guest::Guest,
+    kernel::Flavour,
+    lab::make_dir,
+    test::Context,
+    vm::Vm, //
+};
+use std::{
+    fs,
+    fs::File,
+    path::PathBuf,
+    time::Duration, //
+};
+
+/// More than any healthy command takes on a machine that is busy with other things.
+pub(crate) const LIMIT: Duration = Duration::from_secs(300);
+
+/// Size of a disk.
+pub(crate) const DISK_MIB: u64 = 128;
+
+/// Which driver, and how it handles completions.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Driver {
+    /// The kernel's own.
+    C,
+    /// Ours, with a policy.
+    Rust(&'static str),
+}
+
+/// Ours with each policy.
+pub(crate) const POLICIES: [Driver; 3] = [
+    Driver::Rust("hardirq"),
+    Driver::Rust("resched"),
+    Driver::Rust("threaded"),
+];
+
+/// The kernel's driver first: it shows that the case itself is right.
+pub(crate) const ALL: [Driver; 4] = [Driver::C, POLICIES[0], POLICIES[1], POLICIES[2]];
+
+impl Driver {
+    /// A part of a case's name.
+    pub(crate) fn name(self) -> String {
+        match self {
+            Self::C => "c".into(),
+            Self::Rust(policy) => policy.replace([':', '='], "-"),
+        }
+    }
+
+    /// The module's name.
+    pub(crate) fn module(self) -> &'static str {
+        match self {
+            Self::C => "nvme",
+            Self::Rust(_) => "nvme_rust",
+        }
+    }
+
+    /// The driver's name on the bus.
+    pub(crate) fn on_bus(self) -> &'static str {
+        match self {
+            Self::C => "nvme",
+            Self::Rust(_) => "nvme-rust",
+        }
+    }
+
+    /// The command that loads the module.
+    pub(crate) fn insmod(self, parameters: &str) -> String {
+        match self {
+            Self::C => format!("insmod /lib/modules/nvme.ko {parameters}"),
+            Self::Rust(policy) => format!(
+                "insmod /lib/modules/nvme-rust.ko claim_all=1 irq_policy={policy} {parameters}"
+            ),
+        }
+    }
+}
+
+/// A guest with a driver, and the checks that end a case.
+pub(crate) struct Rig {
+    /// The guest.
+    pub(crate) guest: Guest,
+    /// The driver.
+    pub(crate) driver: Driver,
+    allowed: &'static [&'static str],
+    _store: Option<Store>,
+}
+
+/// How a [`Rig`] is to be.
+pub(crate) struct Plan {
+    name: String,
+    driver: Driver,
+    flavour: Flavour,
+    parameters: String,
+    vm: Vm,
+    store: Option<Store>,
+    allowed: &'static [&'static str],
+}
+
+impl Plan {
+    /// Two CPUs, one disk on a real file, the base kernel.
+    pub(crate) fn new(name: &str, driver: Driver) -> Result<Self> {
+        let store = Store::new(name)?;
+        let disk = Disk::file("d0", &store.path)
+            .set("mdts", 0)
+            .set("dbcs", "off")
+            .behind_port();
+        Ok(Self::with_disks(name, driver, [disk], Some(store)))
+    }
+
+    /// The same with a choice of disks.
+    pub(crate) fn with_disks(
+        name: &str,
+        driver: Driver,
+        disks: impl IntoIterator<Item = Disk>,
+        store: Option<Store>,
+    ) -> Self {
+        let vm = Vm::new(name).file("/etc/lab.sh", include_bytes!("lab.sh").as_slice());
+        Self {
+            name: name.to_owned(),
+            driver,
+            flavour: Flavour::Base,
+            parameters: String::new(),
+            vm: disks.into_iter().fold(vm, Vm::disk),
+            store,
+            allowed: &[],
+        }
+    }
+
+    /// Changes the guest.
+    pub(crate) fn vm(mut self, change: impl FnOnce(Vm) -> Vm) -> Self {
+        self.vm = change(self.vm);
+        self
+    }
+
+    /// Chooses the kernel.
+    pub(crate) fn flavour(mut self, flavour: Flavour) -> Self {
+        self.flavour = flavour;
+        self
+    }
+
+    /// Parameters of the driver's module.
+    pub(crate) fn parameters(mut self, parameters: &str) -> Self {
+        self.parameters = parameters.to_owned();
+        self
+    }
+
+    /// Lines of the kernel's log that the case provokes.
+    pub(crate) fn allow(mut self, lines: &'static [&'static str]) -> Self {
+        self.allowed = lines;
+        self
+    }
+
+    /// Boots and loads the driver.
+    pub(crate) fn start(self, context: &Context<'_>) -> Result<Rig> {
+        let kernel = context.kernel(self.flavour)?;
+        let mut rig = Rig {
+            guest: self.vm.boot(context.lab, kernel)?,
+            driver: self.driver,
+            allowed: self.allowed,
+            _store: self.store,
+        };
+        let load = self.driver.insmod(&self.parameters);
+        rig.sh(&format!(
+            "insmod /lib/modules/nvme-core.ko && {load} && wait_disk"
+        ))
+        .map_err(|failure| Failure::new(format!("set {} up", self.name), failure))?;
+        Ok(rig)
+    }
+}
+
+impl Rig {
+    /// Runs a command with the shared functions; it has to succeed.
+    pub(crate) fn sh(&mut self, command: &str) -> Result<String> {
+        self.guest
+            .check(&format!(". /etc/lab.sh; {command}"), LIMIT)
+    }
+
+    /// Waits until all is idle, checks the books, and switches the guest off.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        let faults = self.sh("sleep 0.3; idle_faults")?;
+        self.expect_empty("state at the end (D5, D6)", &faults)?;
+        self.check_logs()?;
+        self.guest.power_off()
+    }
+
+    /// Checks the kernel's log and the device's view.
+    pub(crate) fn check_logs(&mut self) -> Result<()> {
+        let log = self.guest.d1_except(0, self.allowed)?.join("\n    ");
+        self.expect_empty("kernel log (D1)", &log)?;
+        let errors = self.guest.guest_errors()?;
+        self.expect_empty("what the device objects to (D3)", &errors)
+    }
+
+    fn expect_empty(&self, what: &str, text: &str) -> Result<()> {
+        if text.trim().is_empty() {
+            return Ok(());
+        }
+        Err(Failure::new(what, text.trim()).log(self.guest.console_path()))
+    }
+}
+
+/// The file behind a disk, in memory; goes with this value.
+pub(crate) struct Store {
+    /// The file.
+    pub(crate) path: PathBuf,
+}
+
+impl Store {
+    /// A file full of holes.
+    pub(crate) fn new(name: &str) -> Result<Self> {
+        let folder = PathBuf::from("/dev/shm/irqmod-lab");
+        make_dir(&folder)?;
+        let path = folder.join(format!("{name}.{}", std::process::id()));
+        let step = format!("make the disk {}", path.display());
+        let file = File::create(&path).at(&step)?;
+        file.set_len(DISK_MIB << 20).at(&step)?;
+        Ok(Self { path })
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        // If it has gone already, so much the better.
+        let _ = fs::remove_file(&self.path);
+    }
+}

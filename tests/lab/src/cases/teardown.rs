@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Reset, unbind and unplug under load: nobody touches what is gone, nothing is lost.
+
+use super::{
+    load::Load,
+    rig::{
+        Driver,
+        Plan,
+        Rig,
+        ALL,
+        LIMIT, //
+    },
+};
+use crate::{
+    failure::{
+        Failure,
+        Result, //
+    },
+    kernel::Flavour,
+    test::{
+        Case,
+        Context,
+        Outcome, //
+    },
+};
+
+const IDS: &[&str] = &["TEAR-01", "TEAR-02", "TEAR-08", "POLL-02", "RUST-02"];
+
+/// The cases.
+pub(crate) fn all() -> Vec<Case> {
+    let mut all = Vec::new();
+    for driver in ALL {
+        let name = driver.name();
+        let about = "resets under load; every block is what was written";
+        let body = move |context: &Context<'_>| reset(context, driver, Flavour::Base);
+        all.push(Case::new(format!("reset-{name}"), IDS, about, body));
+        let about = "the driver is taken off the device and put back, under load";
+        let body = move |context: &Context<'_>| rebind(context, driver);
+        all.push(Case::new(
+            format!("rebind-{name}"),
+            &["TEAR-08"],
+            about,
+            body,
+        ));
+        let about = "the device is pulled out and plugged in, under load";
+        let body = move |context: &Context<'_>| replug(context, driver);
+        all.push(Case::new(
+            format!("replug-{name}"),
+            &["TEAR-08"],
+            about,
+            body,
+        ));
+    }
+    all
+}
+
+/// Resets while checksummed blocks are written and read back.
+pub(crate) fn reset(context: &Context<'_>, driver: Driver, flavour: Flavour) -> Result<Outcome> {
+    let rounds = context.count(12, 50);
+    let kind = if flavour == Flavour::Debug {
+        "debug-"
+    } else {
+        ""
+    };
+    let plan = Plan::new(&format!("{kind}reset-{}", driver.name()), driver)?.flavour(flavour);
+    let mut rig = plan.start(context)?;
+    let load = Load::verify("reset", "io_uring", 32, 2, 64);
+    let command = format!(
+        "while [ ! -e /tmp/stop ]; do {} || exit 1; done",
+        load.set("randseed", 1).command()
+    );
+    let job = rig.guest.spawn(&command)?;
+    rig.sh("sleep 1")?;
+    for _ in 0..rounds {
+        rig.sh("echo 1 > /sys/class/nvme/nvme0/reset_controller && wait_live && sleep 0.1")?;
+    }
+    rig.sh("touch /tmp/stop")?;
+    let output = rig.guest.wait(job, LIMIT)?;
+    if output.code != 0 {
+        let cause = format!("exit code {}:\n{}", output.code, output.text);
+        return Err(Failure::new("verify data during resets", cause));
+    }
+    rig.finish()?;
+    Ok(Outcome::pass(format!("{rounds} rounds (full: 50)")))
+}
+
+fn write_pattern(rig: &mut Rig) -> Result<()> {
+    rig.sh(&pattern().set("do_verify", 0).command()).map(drop)
+}
+
+fn read_pattern(rig: &mut Rig) -> Result<()> {
+    rig.sh(&pattern().set("verify_only", 1).command()).map(drop)
+}
+
+fn pattern() -> Load {
+    Load::new("pattern", "write")
+        .set("bs", "64k")
+        .set("size", "16m")
+        .set("ioengine", "libaio")
+        .set("iodepth", 16)
+        .set("verify", "crc32c")
+        .set("verify_fatal", 1)
+        .set("verify_state_save", 0)
+}
+
+fn rebind(context: &Context<'_>, driver: Driver) -> Result<Outcome> {
+    let rounds = context.count(8, 50);
+    let mut rig = Plan::new(&format!("rebind-{}", driver.name()), driver)?.start(context)?;
+    write_pattern(&mut rig)?;
+    let folder = format!("/sys/bus/pci/drivers/{}", driver.on_bus());
+    let address = rig.sh("address")?.trim().to_owned();
+    for _ in 0..rounds {
+        let job = rig.guest.spawn(&Load::read(32, 2, 20).command())?;
+        rig.sh(&format!("sleep 0.5; echo {address} > {folder}/unbind"))?;
+        rig.guest.wait(job, LIMIT)?;
+        rig.sh(&format!("echo {address} > {folder}/bind; wait_disk"))?;
+    }
+    read_pattern(&mut rig)?;
+    rig.finish()?;
+    Ok(Outcome::pass(format!("{rounds} rounds (full: 50)")))
+}
+
+fn replug(context: &Context<'_>, driver: Driver) -> Result<Outcome> {
+    let rounds = context.count(5, 20);
+    let mut rig = Plan::new(&format!("replug-{}", driver.name()), driver)?.start(context)?;
+    write_pattern(&mut rig)?;
+    for _ in 0..rounds {
+        let job = rig.guest.spawn(&Load::read(32, 2, 20).command())?;
+        rig.sh("sleep 0.5")?;
+        rig.guest.unplug("d0", LIMIT)?;
+        rig.guest.wait(job, LIMIT)?;
+        rig.sh("wait_for 30 [ ! -e /dev/nvme0 ]")?;
+        rig.guest.plug("d0")?;
+        rig.sh("wait_disk")?;
+    }
+    read_pattern(&mut rig)?;
+    rig.finish()?;
+    Ok(Outcome::pass(format!("{rounds} rounds (full: 20)")))
+}
