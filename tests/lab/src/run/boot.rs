@@ -170,16 +170,19 @@ pub(crate) fn script(plan: &Plan, key: &Key) -> String {
 
 fn prologue(key: &Key) -> String {
     let policy = &key.policy;
+    // A report of RCU resets the soft lockup detector, which would hide the plainer symptom.
+    let stall = "echo 21 > /sys/module/rcupdate/parameters/rcu_cpu_stall_timeout";
+    let start = format!("set -e\n{stall}");
     match key.driver {
         Driver::C => {
             let threaded = u32::from(policy == "threaded");
             format!(
-                "set -e\ninsmod /lib/modules/nvme-core.ko\n\
+                "{start}\ninsmod /lib/modules/nvme-core.ko\n\
                  insmod /lib/modules/nvme.ko write_queues=1 use_threaded_interrupts={threaded}"
             )
         }
         Driver::Rust => format!(
-            "set -e\n\
+            "{start}\n\
              for d in /sys/bus/pci/devices/*; do\n\
              \tcase $(cat $d/class) in 0x010802) echo nvme_rust > $d/driver_override ;; esac\n\
              done\n\
@@ -187,7 +190,7 @@ fn prologue(key: &Key) -> String {
              insmod /lib/modules/nvme-rust.ko write_queues=1 irq_policy={policy}"
         ),
         Driver::Edu => {
-            format!("set -e\ninsmod /lib/modules/irqmod_edu.ko irq_policy={policy}")
+            format!("{start}\ninsmod /lib/modules/irqmod_edu.ko irq_policy={policy}")
         }
     }
 }
