@@ -60,7 +60,7 @@ pub(crate) fn measure(
     let report = read(&text).map_err(|f| f.log(guest.console_path()))?;
     let faults = guest.d1(mark)?;
     let measured = Measured {
-        repeat: Repeat::new(&report, &faults, exact_shares),
+        repeat: Repeat::new(&report, &faults, exact_shares && with_shares(key.workload)),
         release: report.kernel,
         notes: guest.notes().to_vec(),
     };
@@ -135,12 +135,16 @@ pub(crate) fn cmdline(workload: Workload, exact_shares: bool) -> String {
         Workload::Storm => format!("isolcpus=managed_irq,{isolated} swiotlb=force"),
         Workload::Synthetic => "irqaffinity=0".to_owned(),
     };
-    // Reading the clock at each interrupt is what exact shares cost. Where a single interrupt per
-    // request is the whole load that would be a part of what is measured.
-    match exact_shares && workload == Workload::Qd1 {
+    match exact_shares && !with_shares(workload) {
         true => format!("{topology} tsc=noirqtime"),
         false => topology,
     }
+}
+
+/// Reading the clock at each interrupt is what exact shares cost. Where one interrupt per request
+/// is the whole load that would be a part of what is measured.
+fn with_shares(workload: Workload) -> bool {
+    workload != Workload::Qd1
 }
 
 /// What the guest's shell does, in one go: from its first line on everything is repeatable.
