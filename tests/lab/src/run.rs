@@ -174,12 +174,12 @@ impl Job<'_> {
                     or contention";
         let shares = match self.exact {
             true => {
-                "shares of CPU 0: by the guest's clock at each interrupt (qd1: without, there it \
-                     would cost what is measured, and shares are ticks of 4 ms)"
+                "shares of CPU 0: by the guest's clock at each interrupt; not in qd1, where that \
+                 would be a part of what is measured"
             }
             false => {
                 "shares of CPU 0: not measured, the kernel has no IRQ_TIME_ACCOUNTING and ticks \
-                      do not see interrupts"
+                 do not see interrupts"
             }
         };
         Meta {
