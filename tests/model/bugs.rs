@@ -26,7 +26,7 @@ const BUGS: &[Bug] = &[
         file: "moderator.rs",
         changes: &[("now.is_owned()\n            || now.is_shut()", "now.is_shut()")],
         caught_by: "hand_back_relieved(Line::Late, softirq(1))",
-        says: "",
+        says: "Concurrent write accesses",
     },
     Bug {
         name: "look_without_proof",
@@ -34,7 +34,7 @@ const BUGS: &[Bug] = &[
         file: "state.rs",
         changes: &[("(now.may_claim() && now.contains(Snapshot::HANDOFF))", "now.may_claim()")],
         caught_by: "exclusive(Line::Latching, Config::Hardirq)",
-        says: "",
+        says: "Concurrent write accesses",
     },
     Bug {
         name: "handoff_is_not_used_up",
@@ -45,7 +45,7 @@ const BUGS: &[Bug] = &[
             "now.contains(Snapshot::HANDOFF).then_some(now)",
         )],
         caught_by: "exclusive_twice(Line::Latching, Config::Hardirq)",
-        says: "",
+        says: "Concurrent write accesses",
     },
     Bug {
         name: "exclusive_does_not_join",
@@ -56,7 +56,7 @@ const BUGS: &[Bug] = &[
             "let token = platform.mask();\n        platform.locked(|| {",
         )],
         caught_by: "exclusive(Line::Latching, Config::Hardirq)",
-        says: "",
+        says: "Concurrent write accesses",
     },
     Bug {
         name: "poller_does_not_lock",
@@ -73,7 +73,7 @@ const BUGS: &[Bug] = &[
             ),
         ],
         caught_by: "exclusive(Line::Latching, softirq(1))",
-        says: "",
+        says: "Concurrent write accesses",
     },
     Bug {
         name: "shut_source_is_drained",
@@ -81,7 +81,7 @@ const BUGS: &[Bug] = &[
         file: "moderator.rs",
         changes: &[("            || now.is_shut()\n", "")],
         caught_by: "stop(Line::Latching, softirq(1))",
-        says: "",
+        says: "Concurrent write accesses",
     },
     Bug {
         name: "pause_does_not_join",
@@ -92,7 +92,7 @@ const BUGS: &[Bug] = &[
             "self.stats.on_pause();\n        // If",
         )],
         caught_by: "pause_unreachable(Line::Latching, softirq(1))",
-        says: "",
+        says: "Concurrent write accesses",
     },
     Bug {
         name: "no_look_after_unmask",
@@ -100,7 +100,7 @@ const BUGS: &[Bug] = &[
         file: "moderator.rs",
         changes: &[("-> Reclaim {\n        if !source.pending() {", "-> Reclaim {\n        if true {")],
         caught_by: "hand_back(Line::Lossy, softirq(1))",
-        says: "",
+        says: "lost: a completion",
     },
     Bug {
         name: "look_before_unmask",
@@ -111,7 +111,7 @@ const BUGS: &[Bug] = &[
             "                let looked = self.look_again(source, platform, to);\n                if let Some(token) = token {\n                    platform.unmask(token);\n                }\n                looked",
         )],
         caught_by: "hand_back(Line::Lossy, softirq(1))",
-        says: "",
+        says: "lost: a completion",
     },
     Bug {
         name: "source_is_not_released",
@@ -119,7 +119,7 @@ const BUGS: &[Bug] = &[
         file: "state.rs",
         changes: &[("now - (Snapshot::POLL | Snapshot::MASKED) | Snapshot::HANDOFF", "now - Snapshot::MASKED | Snapshot::HANDOFF")],
         caught_by: "hand_back(Line::Latching, softirq(1))",
-        says: "",
+        says: "owned by nobody",
     },
     Bug {
         name: "resume_forgets_handoff",
@@ -127,7 +127,7 @@ const BUGS: &[Bug] = &[
         file: "state.rs",
         changes: &[(".then_some(now - Snapshot::MASKED | Snapshot::HANDOFF)", ".then_some(now - Snapshot::MASKED)")],
         caught_by: "pause(Line::Lossy, softirq(1))",
-        says: "",
+        says: "lost: a completion",
     },
     Bug {
         name: "paused_source_is_claimed",
@@ -135,7 +135,7 @@ const BUGS: &[Bug] = &[
         file: "state.rs",
         changes: &[("Self::POLL | Self::MASKED | Self::PAUSED)", "Self::POLL | Self::MASKED)")],
         caught_by: "pause_and_go_on(Line::Latching, softirq(1))",
-        says: "",
+        says: "owned by nobody",
     },
     Bug {
         name: "poller_is_not_enabled",
@@ -145,7 +145,7 @@ const BUGS: &[Bug] = &[
             "platform.enable_poller(); let left", "let left",
         )],
         caught_by: "pause_and_go_on(Line::Latching, softirq(1))",
-        says: "",
+        says: "Snapshot(INIT | POLL | MASKED)",
     },
     Bug {
         name: "token_is_dropped",
@@ -156,7 +156,7 @@ const BUGS: &[Bug] = &[
             "if let Some(token) = token {\n                    token.redeem();",
         )],
         caught_by: "hand_back(Line::Latching, softirq(1))",
-        says: "",
+        says: "masked at the end",
     },
     Bug {
         name: "surplus_is_dropped",
@@ -167,7 +167,7 @@ const BUGS: &[Bug] = &[
             "match self.state.transition_to_masked(token) {\n            Deposit::Stored => (),\n            Deposit::Surplus(token) => token.redeem(),",
         )],
         caught_by: "exclusive_unreachable(Line::Latching, softirq(1))",
-        says: "",
+        says: "masked at the end",
     },
     Bug {
         name: "stop_keeps_the_mask",
@@ -178,15 +178,15 @@ const BUGS: &[Bug] = &[
             "token.redeem();",
         )],
         caught_by: "stop(Line::Latching, softirq(1))",
-        says: "",
+        says: "freed with a disable",
     },
     Bug {
         name: "stop_is_not_final",
         invariant: "no unmask of a stopped line",
         file: "state.rs",
         changes: &[("now - Snapshot::INIT | Snapshot::PAUSED", "now | Snapshot::PAUSED")],
-        caught_by: "stop_paused(Line::Latching, softirq(1))",
-        says: "",
+        caught_by: "stop_and_resume(Line::Latching, softirq(1))",
+        says: "a freed line",
     },
     Bug {
         name: "disown_without_lock",
@@ -197,7 +197,7 @@ const BUGS: &[Bug] = &[
             "self.state.transition_to_disowned()",
         )],
         caught_by: "stop_polled(Line::Latching, softirq(1))",
-        says: "",
+        says: "freed with a disable",
     },
     Bug {
         name: "poller_is_not_joined",
@@ -205,6 +205,6 @@ const BUGS: &[Bug] = &[
         file: "moderator.rs",
         changes: &[("        platform.join_poller();\n", "")],
         caught_by: "pause(Line::Latching, softirq(1))",
-        says: "",
+        says: "enabled, but not disabled",
     },
 ];

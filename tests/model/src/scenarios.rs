@@ -175,11 +175,20 @@ pub fn stop_polled(line: Line, config: Config) {
     });
 }
 
-/// As [`stop`], after a pause; and a late resume.
+/// As [`stop`], after a pause.
 pub fn stop_paused(line: Line, config: Config) {
     explore(line, config, |world| {
         race(world, &[World::complete], |world| {
             world.pause();
+            world.stop_and_free();
+        });
+    });
+}
+
+/// As [`stop`], and a resume that comes too late.
+pub fn stop_and_resume(line: Line, config: Config) {
+    explore(line, config, |world| {
+        race(world, &[World::complete], |world| {
             world.stop_and_free();
             world.resume();
         });

@@ -53,6 +53,7 @@ models! {
     tear_01_stop_late: stop(Late) for softirq(1), thread();
     tear_01_stop_polled: stop_polled(Latching) for softirq(1), thread();
     tear_02_stop_paused: stop_paused(Latching) for softirq(1), thread();
+    tear_02_stop_and_resume: stop_and_resume(Latching) for softirq(1), thread(), Config::Hardirq;
     bal_03_stop_unreachable: stop_unreachable(Latching) for softirq(1), thread();
     tear_01_exclusive: exclusive(Latching) for softirq(1), thread(), Config::Hardirq;
     tear_01_exclusive_edge_lost: exclusive(Lossy) for softirq(1), thread(), Config::Hardirq;

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A count alone does not say whether the queue is empty.
+
+use irqmod::{Budget, Drain, DrainRight, Source};
+
+pub struct Queue;
+
+impl Source for Queue {
+    fn pending(&self) -> bool {
+        false
+    }
+
+    fn drain(&self, _: &mut DrainRight<'_>, budget: Budget) -> Drain {
+        budget.get() //~ mismatched types
+    }
+}

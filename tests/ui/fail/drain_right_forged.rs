@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Only the moderator says who drains.
+
+use core::marker::PhantomData;
+use irqmod::DrainRight;
+
+pub fn forged() -> DrainRight<'static> {
+    DrainRight(PhantomData) //~ cannot initialize a tuple struct which contains private fields
+}
