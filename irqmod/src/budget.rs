@@ -37,6 +37,7 @@ impl Budget {
     }
 
     /// The number of completions; 1 or more.
+    #[inline]
     pub const fn get(self) -> u32 {
         self.0.get()
     }
@@ -57,6 +58,7 @@ pub enum Drain {
 
 impl Drain {
     /// The number of completions taken.
+    #[inline]
     pub const fn found(self) -> u32 {
         match self {
             Self::Drained(found) | Self::More(found) => found,

@@ -5,8 +5,8 @@
 //! # The fast path
 //!
 //! With the policy `hardirq`, and with every policy that decides to drain in the handler, a normal
-//! interrupt loads the state word once and drains: no lock, no atomic read-modify-write, no clock.
-//! That is sound because nobody else can begin to drain in the meantime:
+//! interrupt loads the state word and the policy once and drains: no lock, no atomic
+//! read-modify-write, no clock. That is sound because nobody else can begin to drain in the meantime:
 //!
 //! - the handler itself is not reentrant for one line ([`Platform`] promises it);
 //! - poller and thread drain only what a handler claimed, and the handler that would have to claim
@@ -108,6 +108,7 @@ impl Moderator {
     }
 
     /// The policy. Any context.
+    #[inline]
     pub fn config(&self) -> Config {
         Config::unpack(self.config.load(Relaxed))
     }

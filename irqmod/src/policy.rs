@@ -55,6 +55,7 @@ macro_rules! dispatch {
 
 impl Config {
     /// Whether [`on_interrupt`](Self::on_interrupt) needs an observation.
+    #[inline]
     pub(crate) fn observes(&self) -> bool {
         fn of<P: Policy>(_: &P) -> bool {
             P::OBSERVES
@@ -63,6 +64,7 @@ impl Config {
     }
 
     /// See [`Policy::on_interrupt`].
+    #[inline]
     pub fn on_interrupt(&self, observation: &Observation) -> Verdict {
         dispatch!(self, policy => policy.on_interrupt(observation))
     }
@@ -87,6 +89,7 @@ impl Config {
     }
 
     /// The inverse of [`Config::pack`]. Words that it never makes are the default policy.
+    #[inline]
     pub(crate) fn unpack(word: u32) -> Self {
         match word & KIND {
             RESCHED => resched::Config::new(word & !KIND).map_or(Self::Hardirq, Self::Resched),

@@ -19,6 +19,7 @@ pub struct DrainRight<'a>(PhantomData<(&'a mut (), *mut ())>);
 
 impl DrainRight<'_> {
     /// The caller owns the source as described in [`crate::state`].
+    #[inline]
     pub(crate) fn new() -> Self {
         // INVARIANT: only the moderator calls this, in a context that owns the source.
         Self(PhantomData)

@@ -105,16 +105,19 @@ bitflags! {
 
 impl Snapshot {
     /// Nothing but (perhaps) `INIT`: the handler drains, without asking further.
+    #[inline]
     pub fn is_normal(self) -> bool {
         Self::INIT.contains(self)
     }
 
     /// Poller or thread owns the source.
+    #[inline]
     pub fn is_owned(self) -> bool {
         self.contains(Self::POLL)
     }
 
     /// Paused, and the pause has joined the handler, or was not meant to let it drain.
+    #[inline]
     pub fn is_shut(self) -> bool {
         self.contains(Self::PAUSED) && (!self.contains(Self::INIT) || self.contains(Self::MASKED))
     }
@@ -127,6 +130,14 @@ impl Snapshot {
     /// The token that goes with the change from `self` to a word without `MASKED`.
     fn token(self) -> Option<MaskToken> {
         self.contains(Self::MASKED).then(MaskToken::mint)
+    }
+
+    /// As [`token`](Self::token), as an outcome.
+    fn withdraw(self) -> Withdraw {
+        match self.token() {
+            Some(token) => Withdraw::Token(token),
+            None => Withdraw::Empty,
+        }
     }
 }
 
@@ -274,6 +285,7 @@ impl State {
     }
 
     /// Reads the word. What the last owner of the source did is visible.
+    #[inline]
     pub fn snapshot(&self) -> Snapshot {
         Snapshot::from_bits_retain(self.0.load(Acquire))
     }
@@ -316,6 +328,7 @@ impl State {
     }
 
     /// Edge 3: an interrupt comes. A plain load unless `HANDOFF` is set.
+    #[inline]
     pub fn transition_to_entered(&self) -> Entry {
         let now = self.snapshot();
         if !now.contains(Snapshot::HANDOFF) {
@@ -377,9 +390,9 @@ impl State {
             (now - Snapshot::HANDOFF == Snapshot::INIT | Snapshot::MASKED)
                 .then_some(now - Snapshot::MASKED)
         });
-        match taken.map(Snapshot::token) {
-            Ok(Some(token)) => Withdraw::Token(token),
-            Ok(None) | Err(_) => Withdraw::Empty,
+        match taken {
+            Ok(old) => old.withdraw(),
+            Err(_) => Withdraw::Empty,
         }
     }
 
@@ -387,7 +400,7 @@ impl State {
     pub fn transition_to_handed_back(&self) -> HandBack {
         let released = self.update(|now| {
             (now.is_owned() && !now.contains(Snapshot::PAUSED))
-                .then_some(now - (Snapshot::POLL | Snapshot::MASKED) | Snapshot::HANDOFF)
+                .then_some((now - (Snapshot::POLL | Snapshot::MASKED)) | Snapshot::HANDOFF)
         });
         match released {
             Ok(old) => HandBack::Released(old.token()),
@@ -400,7 +413,7 @@ impl State {
     pub fn transition_to_reclaimed(&self) -> Reclaim {
         let reclaimed = self.update(|now| {
             (now.may_claim() && now.contains(Snapshot::HANDOFF))
-                .then_some(now - Snapshot::HANDOFF | Snapshot::POLL)
+                .then_some((now - Snapshot::HANDOFF) | Snapshot::POLL)
         });
         match reclaimed {
             Ok(_) => Reclaim::Won,
@@ -433,7 +446,7 @@ impl State {
     /// Edge 10: paused for good.
     pub fn transition_to_stopped(&self) -> Stop {
         let stopped = self.update(|now| {
-            let new = now - Snapshot::INIT | Snapshot::PAUSED;
+            let new = (now - Snapshot::INIT) | Snapshot::PAUSED;
             (new != now).then_some(new)
         });
         let Ok(old) = stopped else {
@@ -452,7 +465,7 @@ impl State {
         let paused = Snapshot::INIT | Snapshot::PAUSED;
         let resuming = self.update(|now| {
             now.contains(paused | Snapshot::MASKED)
-                .then_some(now - Snapshot::MASKED | Snapshot::HANDOFF)
+                .then_some((now - Snapshot::MASKED) | Snapshot::HANDOFF)
         });
         match resuming {
             Ok(old) => match old.token() {
@@ -467,19 +480,13 @@ impl State {
     /// Edge 12: allows claims again. The poller is enabled. Returns what edge 15 left in the
     /// meantime.
     pub fn transition_to_running(&self) -> Withdraw {
-        let running = self.change(|now| now - (Snapshot::PAUSED | Snapshot::MASKED));
-        match running.token() {
-            Some(token) => Withdraw::Token(token),
-            None => Withdraw::Empty,
-        }
+        self.change(|now| now - (Snapshot::PAUSED | Snapshot::MASKED))
+            .withdraw()
     }
 
     /// Edge 13: takes the token out of a stopped source.
     pub fn transition_to_unmasked(&self) -> Withdraw {
-        match self.change(|now| now - Snapshot::MASKED).token() {
-            Some(token) => Withdraw::Token(token),
-            None => Withdraw::Empty,
-        }
+        self.change(|now| now - Snapshot::MASKED).withdraw()
     }
 
     /// Edge 14: one empty interrupt will be forgiven. The caller has masked the line and joined the

@@ -26,6 +26,7 @@ pub struct Stats {
 }
 
 /// Adds to a counter whose only writer is the caller.
+#[inline]
 fn bump(counter: &Counter, by: usize) {
     counter.store(counter.load(Relaxed).wrapping_add(by), Relaxed);
 }
@@ -47,11 +48,13 @@ impl Stats {
     }
 
     /// Handler only.
+    #[inline]
     pub(crate) fn on_interrupt(&self) {
         bump(&self.interrupts, 1);
     }
 
     /// Handler only.
+    #[inline]
     pub(crate) fn on_empty(&self) {
         bump(&self.empty, 1);
     }
@@ -77,6 +80,7 @@ impl Stats {
     }
 
     /// The one who drained, before it gives the right to drain up.
+    #[inline]
     pub(crate) fn on_drain(&self, found: u32) {
         // A machine word has at least 32 bits wherever the kernel runs.
         let found = usize::try_from(found).unwrap_or(usize::MAX);

@@ -16,6 +16,7 @@ use irqmod::{
     Budget,
     Handled, //
 };
+use std::sync::atomic::Ordering::Relaxed;
 
 const OPEN: Snapshot = Snapshot::INIT;
 const OWNED: Snapshot = Snapshot::INIT.union(Snapshot::POLL).union(Snapshot::MASKED);
@@ -36,12 +37,7 @@ fn hardirq_drains_and_asks_the_platform_nothing() {
     rig.interrupt();
     assert_eq!(rig.last_answer(), Handled::None);
     assert_eq!(rig.queue.waiting(), 0);
-    assert_eq!(
-        rig.queue
-            .doorbells
-            .load(std::sync::atomic::Ordering::Relaxed),
-        1
-    );
+    assert_eq!(rig.queue.doorbells.load(Relaxed), 1);
     assert_eq!(rig.take_trace(), [""; 0]);
     assert_eq!(rig.queue.looks(), 0, "no look at the queue but the drain");
 }
@@ -109,7 +105,7 @@ fn resched_is_not_deferred_before_init_and_when_unreachable() {
     assert_eq!(rig.queue.waiting(), 0);
     assert_eq!(rig.depth.get(), 0);
     let doorbells = &rig.queue.doorbells;
-    assert_eq!(doorbells.load(std::sync::atomic::Ordering::Relaxed), 0);
+    assert_eq!(doorbells.load(Relaxed), 0);
 }
 
 #[test]
@@ -405,7 +401,7 @@ fn storm_03_endless_queue_gives_exactly_the_budget_each_time() {
     for _ in 0..1000 {
         assert_eq!(rig.poll(), 64);
     }
-    let longest = rig.queue.longest.load(std::sync::atomic::Ordering::Relaxed);
+    let longest = rig.queue.longest.load(Relaxed);
     assert_eq!(longest, 64);
     assert_eq!(rig.depth.get(), 1, "masked all the time");
 }
@@ -434,7 +430,7 @@ fn storm_03_thread_lets_others_run_after_each_budget() {
     }));
     rig.settle();
     assert_eq!(rig.relaxed.get(), 1000);
-    let longest = rig.queue.longest.load(std::sync::atomic::Ordering::Relaxed);
+    let longest = rig.queue.longest.load(Relaxed);
     assert_eq!(longest, Budget::POLL_DEFAULT.get());
 }
 
@@ -501,10 +497,7 @@ fn tear_08_no_mask_and_no_doorbell_while_unreachable() {
     rig.poll();
     rig.queue.set_reachable(false);
     rig.take_trace();
-    let doorbells = rig
-        .queue
-        .doorbells
-        .load(std::sync::atomic::Ordering::Relaxed);
+    let doorbells = rig.queue.doorbells.load(Relaxed);
     rig.poll();
     rig.pause();
     rig.resume();
@@ -519,10 +512,7 @@ fn tear_08_no_mask_and_no_doorbell_while_unreachable() {
         "only the nested disable of exclusive: {trace:?}"
     );
     assert_eq!(rig.depth.get(), 1, "the mask is kept");
-    let now = rig
-        .queue
-        .doorbells
-        .load(std::sync::atomic::Ordering::Relaxed);
+    let now = rig.queue.doorbells.load(Relaxed);
     assert_eq!(now, doorbells);
     rig.free();
     rig.queue.set_reachable(true);
@@ -719,7 +709,7 @@ fn counters_count() {
     let rig = Rig::resched(2);
     rig.queue.post(3);
     rig.interrupt();
-    rig.handler();
+    assert_eq!(rig.handler(), Handled::Handled);
     rig.settle();
     rig.interrupt();
     rig.interrupt();

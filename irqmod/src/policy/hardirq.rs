@@ -22,6 +22,7 @@ pub struct Config;
 impl Policy for Config {
     const OBSERVES: bool = false;
 
+    #[inline]
     fn on_interrupt(&self, _: &Observation) -> Verdict {
         Verdict::Drain(Budget::UNLIMITED)
     }

@@ -56,6 +56,7 @@ impl Default for Config {
 impl Policy for Config {
     const OBSERVES: bool = true;
 
+    #[inline]
     fn on_interrupt(&self, observation: &Observation) -> Verdict {
         if !observation.in_hardirq {
             Verdict::Drain(Budget::UNLIMITED)

@@ -26,6 +26,7 @@ pub struct Config;
 impl Policy for Config {
     const OBSERVES: bool = false;
 
+    #[inline]
     fn on_interrupt(&self, _: &Observation) -> Verdict {
         Verdict::Defer(Deferral::Thread)
     }

@@ -109,6 +109,8 @@ impl Source for Queue {
 
 /// Something that happens in the middle of a call of the moderator.
 type Hook = Box<dyn FnOnce(&Rig)>;
+/// Something that happens again and again.
+type RepeatedHook = Box<dyn Fn(&Rig)>;
 
 /// One line with everything around it.
 pub struct Rig {
@@ -139,7 +141,7 @@ pub struct Rig {
     /// Runs when a task has masked the line.
     pub on_mask: RefCell<Option<Hook>>,
     /// Runs when the thread lets others run, as often as it does.
-    pub on_relax: RefCell<Option<Box<dyn Fn(&Rig)>>>,
+    pub on_relax: RefCell<Option<RepeatedHook>>,
 }
 
 impl Rig {
