@@ -56,6 +56,7 @@ use crate::{
     stats::Stats,
     sync::{
         Atomic,
+        Full,
         Relaxed, //
     },
     verdict::Verdict,
@@ -92,6 +93,8 @@ enum ThreadPass {
 pub struct Moderator {
     state: State,
     config: Atomic<u32>,
+    /// Tasks in [`exclusive`](Self::exclusive), waiting or draining.
+    guests: Atomic<u32>,
     stats: Stats,
 }
 
@@ -103,6 +106,7 @@ impl Moderator {
         Self {
             state: State::new(Snapshot::empty()),
             config: Atomic::new(config.pack()),
+            guests: Atomic::new(0),
             stats: Stats::new(),
         }
     }
@@ -306,7 +310,14 @@ impl Moderator {
         }
         self.stats.on_poll();
         match self.drain(source, &mut DrainRight::new(), self.config().budget()) {
-            Drain::More(_) => ThreadPass::Again,
+            Drain::More(_) if self.guests.load(Relaxed) == 0 => ThreadPass::Again,
+            Drain::More(_) => {
+                // The task waits for this thread, which a storm may never let end by itself. What
+                // is left the task will see when it looks at the end, which is still to come: it
+                // needs the lock for that.
+                self.release(source, platform);
+                ThreadPass::Done
+            }
             Drain::Drained(_) => match self.hand_back(source, platform, Deferral::Thread) {
                 Reclaim::Won => ThreadPass::Again,
                 Reclaim::Lost => ThreadPass::Done,
@@ -321,19 +332,29 @@ impl Moderator {
         now.is_owned() && !now.contains(Snapshot::PAUSED) && source.reachable()
     }
 
-    /// Gives the source back to the handler, unless the mask is to be kept. Under the lock.
+    /// Gives the source back to the handler, and looks once. Under the lock.
     fn hand_back<S: Source, P: Platform>(&self, source: &S, platform: &P, to: Deferral) -> Reclaim {
+        if self.release(source, platform) {
+            self.look_again(source, platform, to)
+        } else {
+            Reclaim::Lost
+        }
+    }
+
+    /// Releases the source and unmasks, in this order, unless the mask is to be kept. Under the
+    /// lock.
+    fn release<S: Source, P: Platform>(&self, source: &S, platform: &P) -> bool {
         if !source.reachable() {
-            return Reclaim::Lost;
+            return false;
         }
         match self.state.transition_to_handed_back() {
             HandBack::Released(token) => {
                 if let Some(token) = token {
                     platform.unmask(token);
                 }
-                self.look_again(source, platform, to)
+                true
             }
-            HandBack::Refused => Reclaim::Lost,
+            HandBack::Refused => false,
         }
     }
 
@@ -444,10 +465,12 @@ impl Moderator {
         platform: &P,
         f: impl FnOnce(&S, &mut DrainRight<'_>) -> R,
     ) -> R {
+        self.guests.fetch_add(1, Full);
         let token = platform.mask_sync();
         platform.locked(|| {
             let result = f(source, &mut DrainRight::new());
             self.end_exclusive(source, platform, token);
+            self.guests.fetch_sub(1, Full);
             result
         })
     }

@@ -668,6 +668,21 @@ fn exclusive_nests_in_the_mask_of_the_poller() {
 }
 
 #[test]
+fn exclusive_is_not_kept_waiting_by_a_thread_in_a_storm() {
+    let rig = Rig::threaded();
+    rig.queue.set_endless(true);
+    rig.interrupt();
+    // The task waits for the thread here.
+    *rig.on_mask.borrow_mut() = Some(Box::new(|rig| rig.settle()));
+    rig.exclusive();
+    assert!(rig.listed.get(), "what is left goes to the poller");
+    rig.queue.set_endless(false);
+    rig.settle();
+    assert_eq!(rig.depth.get(), 0);
+    assert_eq!(rig.moderator.snapshot() - Snapshot::HANDOFF, OPEN);
+}
+
+#[test]
 fn exclusive_leaves_one_empty_interrupt_to_forgive() {
     let rig = Rig::new(Config::Hardirq);
     *rig.on_mask.borrow_mut() = Some(Box::new(|rig| {

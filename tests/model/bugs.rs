@@ -107,8 +107,9 @@ const BUGS: &[Bug] = &[
         invariant: "no lost wake-up: the look comes after the unmask (MISS-03)",
         file: "moderator.rs",
         changes: &[(
-            "                if let Some(token) = token {\n                    platform.unmask(token);\n                }\n                self.look_again(source, platform, to)",
-            "                let looked = self.look_again(source, platform, to);\n                if let Some(token) = token {\n                    platform.unmask(token);\n                }\n                looked",
+            "if let Some(token) = token { platform.unmask(token); } true }",
+            "let looked = self.look_again(source, platform, Deferral::Softirq);
+             if let Some(token) = token { platform.unmask(token); } looked == Reclaim::Won }",
         )],
         caught_by: "hand_back(Line::Lossy, softirq(1))",
         says: "lost: a completion",

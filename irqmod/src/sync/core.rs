@@ -75,6 +75,22 @@ impl Atomic<u32> {
         }
         result
     }
+
+    /// Adds, wrapping, and returns what there was; fully ordered.
+    pub(crate) fn fetch_add(&self, v: u32, _: Full) -> u32 {
+        fence(SeqCst);
+        let old = self.0.fetch_add(v, Rust::Relaxed);
+        fence(SeqCst);
+        old
+    }
+
+    /// Subtracts, wrapping, and returns what there was; fully ordered.
+    pub(crate) fn fetch_sub(&self, v: u32, _: Full) -> u32 {
+        fence(SeqCst);
+        let old = self.0.fetch_sub(v, Rust::Relaxed);
+        fence(SeqCst);
+        old
+    }
 }
 
 /// A counter that takes no part in the protocol, and that no model looks into.

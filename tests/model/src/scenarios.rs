@@ -214,6 +214,15 @@ pub fn exclusive(line: Line, config: Config) {
     });
 }
 
+/// A task drains less than there is.
+pub fn exclusive_peek(line: Line, config: Config) {
+    explore(line, config, |world| {
+        world.post();
+        world.post();
+        race(world, &[World::complete], World::peek_exclusively);
+    });
+}
+
 /// Two tasks drain.
 pub fn exclusive_twice(line: Line, config: Config) {
     explore(line, config, |world| {

@@ -58,6 +58,8 @@ models! {
     tear_01_exclusive: exclusive(Latching) for softirq(1), thread(), Config::Hardirq;
     tear_01_exclusive_edge_lost: exclusive(Lossy) for softirq(1), thread(), Config::Hardirq;
     tear_01_exclusive_late: exclusive(Late) for softirq(1), thread();
+    exclusive_peek: exclusive_peek(Latching) for softirq(1), thread(), Config::Hardirq;
+    exclusive_peek_edge_lost: exclusive_peek(Lossy) for softirq(1), thread(), Config::Hardirq;
     exclusive_twice: exclusive_twice(Latching) for softirq(1), thread(), Config::Hardirq;
     exclusive_paused: exclusive_paused(Lossy) for softirq(1), thread();
     bal_03_exclusive_unreachable: exclusive_unreachable(Latching) for softirq(1);
