@@ -240,7 +240,8 @@ impl Vm {
     }
 
     fn kernel_words(&self) -> String {
-        let own = "console=ttyS0 panic=-1 oops=panic nokaslr loglevel=8 rdinit=/init";
+        let own =
+            "console=ttyS0 no_timer_check panic=-1 oops=panic nokaslr loglevel=8 rdinit=/init";
         format!("{own} {}", self.cmdline.trim())
     }
 }

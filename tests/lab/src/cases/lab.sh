@@ -28,7 +28,7 @@ vectors() { grep nvme /proc/interrupts | cut -d: -f1; }
 idle_faults() {
 	for irq in $(vectors); do
 		file=/sys/kernel/debug/irq/irqs/$irq
-		grep -q '^depth: *0$' $file || echo "irq $irq: $(grep '^depth' $file)"
+		grep -q '^ddepth: *0$' $file || echo "irq $irq: $(grep '^ddepth' $file)"
 	done
 	for disk in /sys/block/nvme*; do
 		[ -e $disk/inflight ] || continue

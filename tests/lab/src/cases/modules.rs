@@ -52,7 +52,7 @@ fn boot(context: &Context<'_>, name: &str, driver: Driver) -> Result<Outcome> {
     let mut rig = Plan::new(name, driver)?.start(context)?;
     rig.sh("dd if=/dev/zero of=$DISK bs=64k count=16 oflag=direct 2>/dev/null && sync")?;
     let bound = rig.sh("basename $(readlink /sys/class/nvme/nvme0/device/driver)")?;
-    if bound.trim() != driver.on_bus() {
+    if bound.trim() != driver.module() {
         return Err(Failure::new(
             "look at the driver",
             format!("bound to {bound}"),

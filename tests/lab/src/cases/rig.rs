@@ -56,19 +56,11 @@ impl Driver {
         }
     }
 
-    /// The module's name.
+    /// The module's name, which is also the driver's name on the bus.
     pub(crate) fn module(self) -> &'static str {
         match self {
             Self::C => "nvme",
             Self::Rust(_) => "nvme_rust",
-        }
-    }
-
-    /// The driver's name on the bus.
-    pub(crate) fn on_bus(self) -> &'static str {
-        match self {
-            Self::C => "nvme",
-            Self::Rust(_) => "nvme-rust",
         }
     }
 

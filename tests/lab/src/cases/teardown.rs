@@ -108,7 +108,7 @@ fn rebind(context: &Context<'_>, driver: Driver) -> Result<Outcome> {
     let rounds = context.count(8, 50);
     let mut rig = Plan::new(&format!("rebind-{}", driver.name()), driver)?.start(context)?;
     write_pattern(&mut rig)?;
-    let folder = format!("/sys/bus/pci/drivers/{}", driver.on_bus());
+    let folder = format!("/sys/bus/pci/drivers/{}", driver.module());
     let address = rig.sh("address")?.trim().to_owned();
     for _ in 0..rounds {
         let job = rig.guest.spawn(&Load::read(32, 2, 20).command())?;
