@@ -164,7 +164,11 @@ impl Job<'_> {
                 }
                 measured.repeat
             }
-            Err(failure) => Repeat::failed(failure.to_string()),
+            Err(failure) => {
+                self.lab.say(&failure.to_string());
+                let text = failure.to_string();
+                Repeat::failed(text.lines().next().unwrap_or_default().to_owned())
+            }
         }
     }
 

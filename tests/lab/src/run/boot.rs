@@ -18,6 +18,7 @@ use crate::{
         Failure,
         Result, //
     },
+    guest::Guest,
     kernel::Kernel,
     lab::Lab,
     vm::{
@@ -30,6 +31,9 @@ use std::time::Duration;
 
 /// Where the script is in the guest.
 const SCRIPT: &str = "/etc/lab-run.sh";
+
+/// How long a boot may take on the host; it takes five seconds on an idle one.
+const BOOT: Duration = Duration::from_secs(120);
 
 /// Submitters of the storm and producers of the synthetic load.
 const FEEDERS: u32 = 4;
@@ -52,7 +56,7 @@ pub(crate) fn measure(
     key: &Key,
     exact_shares: bool,
 ) -> Result<Measured> {
-    let mut guest = describe(plan, key, exact_shares).boot(lab, kernel)?;
+    let mut guest = boot(lab, kernel, plan, key, exact_shares)?;
     let mark = guest.mark()?;
     // The load's time is the guest's; the host is slower by a factor that depends on the host.
     let limit = Duration::from_secs(300 + plan.ms(key.workload) / 10);
@@ -67,6 +71,20 @@ pub(crate) fn measure(
     // QEMU ends with `guest`: after a lockup the kernel need not be able to power off.
     drop(guest);
     Ok(measured)
+}
+
+/// Boots the guest of a row, and once more if that fails: on a busy host another program's
+/// real-time threads can keep a guest from running, which says nothing about the row.
+fn boot(lab: &Lab, kernel: &Kernel, plan: &Plan, key: &Key, exact_shares: bool) -> Result<Guest> {
+    let attempt = || {
+        describe(plan, key, exact_shares)
+            .boot_timeout(BOOT)
+            .boot(lab, kernel)
+    };
+    attempt().or_else(|failure| {
+        lab.say(&format!("{failure}\nonce more"));
+        attempt()
+    })
 }
 
 fn read(text: &str) -> Result<Report> {
