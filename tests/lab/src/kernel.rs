@@ -186,28 +186,41 @@ impl Build<'_> {
         step.args([&self.tree.source]).run()
     }
 
+    /// Writes the configuration, but touches it only if it changes: make takes its age as a
+    /// reason to build all of Rust again.
     fn configure(&self) -> Result<()> {
         let name = self.flavour.name();
         let wishes = self.tree.output.join("lab.config");
         if !self.lab.dry_run {
-            let mut text = String::new();
-            for fragment in self.flavour.fragments() {
-                let path = self.lab.root.join(fragment);
-                text += &fs::read_to_string(&path).at(format!("read {}", path.display()))?;
-            }
-            replace_file(&wishes, text.as_bytes())?;
+            replace_file(&wishes, &self.wishes()?)?;
         }
+        let fresh = self.tree.output.join("lab.config.new");
         let step = self.make(&format!("configure the {name} kernel"));
-        step.env("KCONFIG_ALLCONFIG", &wishes)
-            .args(["allnoconfig"])
-            .run()?;
-        let step = Step::new(
-            self.lab,
-            format!("check the {name} configuration"),
-            "kbuild/check-config",
-        );
-        step.args([&wishes, &self.tree.output.join(".config")])
-            .run()
+        let step = step
+            .env("KCONFIG_ALLCONFIG", &wishes)
+            .env("KCONFIG_CONFIG", &fresh);
+        step.args(["allnoconfig"]).run()?;
+        let what = format!("check the {name} configuration");
+        let step = Step::new(self.lab, what, "kbuild/check-config");
+        step.args([&wishes, &fresh]).run()?;
+        if self.lab.dry_run {
+            return Ok(());
+        }
+        let config = self.tree.output.join(".config");
+        let text = fs::read(&fresh).at("read the configuration")?;
+        if fs::read(&config).is_ok_and(|old| old == text) {
+            return Ok(());
+        }
+        replace_file(&config, &text)
+    }
+
+    fn wishes(&self) -> Result<Vec<u8>> {
+        let mut text = Vec::new();
+        for fragment in self.flavour.fragments() {
+            let path = self.lab.root.join(fragment);
+            text.extend(fs::read(&path).at(format!("read {}", path.display()))?);
+        }
+        Ok(text)
     }
 
     fn compile(&self, what: &str) -> Result<()> {
