@@ -475,7 +475,6 @@ kernel::pci_device_table!(
 );
 
 /// What a bound device owns; dropped before the device frees the interrupt.
-#[pin_data]
 struct Bound {
     // First: no run is left when the rest goes.
     _files: JobDir,

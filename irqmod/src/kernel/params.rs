@@ -189,6 +189,8 @@ pub const fn joined<const N: usize>(parts: &[&[u8]]) -> [u8; N] {
 ///
 /// let line = Line::new(source, irq_policy.get());
 /// ```
+// `crate` is the driver on purpose: `module!` puts `LocalModule` at its root.
+#[allow(clippy::crate_in_macro_def)]
 #[macro_export]
 macro_rules! policy_param {
     ($name:ident: $default:literal) => {
