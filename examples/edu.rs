@@ -2,12 +2,13 @@
 
 //! A storm on purpose: QEMU's `edu` device as a moderated completion source.
 //!
-//! `edu` has no completion queue, only an interrupt that a register write raises at once. So the queue is
-//! a ring in memory ([`Ring`]), filled by whoever writes to the file `run`, on his CPU; each entry raises one
-//! MSI. Collecting an entry costs a settable time. Four such devices on one CPU, each below 100 % of it, add up to
-//! the overload that no single source can see.
+//! `edu` has no completion queue, only an interrupt that a register write raises at once. So the
+//! queue is a ring in memory ([`Ring`]), filled by whoever writes to the file `run`, on his CPU;
+//! each entry raises one MSI. Collecting an entry costs a settable time. Four such devices on one
+//! CPU, each below 100 % of it, add up to the overload that no single source can see.
 //!
-//! What to look at: [`Edu`] is all that irqmod needs of a driver, and there is no `unsafe` in this file.
+//! What to look at: [`Edu`] is all that irqmod needs of a driver, and there is no `unsafe` in this
+//! file.
 
 use irqmod::{
     debugfs::{
@@ -400,7 +401,8 @@ impl Load {
         Ok(now - start)
     }
 
-    /// Pushes an entry each `gap_ns` for `ms`, as far as the ring has room, and raises an interrupt for each.
+    /// Pushes an entry each `gap_ns` for `ms`, as far as the ring has room, and raises an interrupt
+    /// for each.
     fn produce(&self, request: &Request, full_ns: &mut u64) -> Result {
         let mut next = self.line.now();
         let end = next + request.ms * 1_000_000;

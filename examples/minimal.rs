@@ -2,7 +2,8 @@
 
 //! The smallest driver: one source, one line, one interrupt.
 //!
-//! It binds to QEMU's `edu` device, makes it interrupt once and says what was heard when it is unbound.
+//! It binds to QEMU's `edu` device, makes it interrupt once and says what was heard when it is
+//! unbound.
 
 use irqmod::{
     Budget,

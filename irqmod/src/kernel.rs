@@ -2,7 +2,8 @@
 
 //! Ring 3: the kernel as a [`Platform`](crate::platform::Platform), one primitive per file.
 //!
-//! This ring alone touches the C side, and with the atomic facade it alone contains `unsafe`. A driver sees three things of it:
+//! This ring alone touches the C side, and with the atomic facade it alone contains `unsafe`. A
+//! driver sees three things of it:
 //!
 //! - [`Line`](crate::Line): one interrupt line with its source, moderated;
 //! - [`policy_param!`](crate::policy_param): the module parameter that chooses the policy;

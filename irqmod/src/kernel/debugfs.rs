@@ -2,8 +2,8 @@
 
 //! What the lines do, in `/sys/kernel/debug/irqmod/LINE/`: `state`, `stats` and `policy`.
 //!
-//! All file operations live in this library and never in a driver: a file that is still open does not
-//! keep the driver's module, and must survive it.
+//! All file operations live in this library and never in a driver: a file that is still open does
+//! not keep the driver's module, and must survive it.
 
 use core::{
     fmt::Display,

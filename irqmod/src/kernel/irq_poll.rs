@@ -4,7 +4,8 @@
 //!
 //! C header: [`include/linux/irq_poll.h`](srctree/include/linux/irq_poll.h)
 //!
-//! Its rules, which the [`Moderator`](crate::moderator::Moderator) obeys and the types enforce where they can:
+//! Its rules, which the [`Moderator`](crate::moderator::Moderator) obeys and the types enforce
+//! where they can:
 //!
 //! - scheduling while scheduled is dropped, scheduling while disabled is silently refused;
 //! - a callback that returns its full weight must not have completed the instance;

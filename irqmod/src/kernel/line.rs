@@ -14,11 +14,11 @@
 //!                        free, drop
 //! ```
 //!
-//! All edges are task context, serialised by one sleeping lock. A line can be requested again after `free`, with
-//! another vector; nothing of its former life survives.
+//! All edges are task context, serialised by one sleeping lock. A line can be requested again after
+//! `free`, with another vector; nothing of its former life survives.
 //!
-//! Going down, [`Line::free`] (and so dropping) keeps this order: debugfs files, interrupt and its thread, poller;
-//! then, as the fields are dropped, the source with its queue memory.
+//! Going down, [`Line::free`] (and so dropping) keeps this order: debugfs files, interrupt and its
+//! thread, poller; then, as the fields are dropped, the source with its queue memory.
 
 use core::ops::Deref;
 use kernel::{
@@ -78,8 +78,8 @@ struct Request {
 ///
 /// # Invariants
 ///
-/// - `lifecycle` holds a request if, and only if, an interrupt handler is registered whose cookie points to
-///   this line.
+/// - `lifecycle` holds a request if, and only if, an interrupt handler is registered whose cookie
+///   points to this line.
 /// - The poller is only scheduled or running while there is a request.
 #[pin_data(PinnedDrop)]
 pub struct Line<S: Source> {
@@ -137,8 +137,8 @@ impl<S: Source> Line<S> {
     ///
     /// # Safety
     ///
-    /// `irq` is an edge-triggered MSI or MSI-X vector that is allocated for this line alone, and it stays
-    /// allocated until [`Line::free`] returned or the line was dropped.
+    /// `irq` is an edge-triggered MSI or MSI-X vector that is allocated for this line alone, and it
+    /// stays allocated until [`Line::free`] returned or the line was dropped.
     pub unsafe fn request(self: Pin<&Self>, irq: u32, name: fmt::Arguments<'_>) -> Result {
         // SAFETY: The contract of this function.
         unsafe { self.request_as(irq, 0, true, name) }
@@ -155,8 +155,8 @@ impl<S: Source> Line<S> {
     ///
     /// # Safety
     ///
-    /// `irq` is an interrupt of the source's device, and it stays allocated until [`Line::free`] returned
-    /// or the line was dropped.
+    /// `irq` is an interrupt of the source's device, and it stays allocated until [`Line::free`]
+    /// returned or the line was dropped.
     pub unsafe fn request_plain(
         self: Pin<&Self>,
         irq: u32,
@@ -189,8 +189,8 @@ impl<S: Source> Line<S> {
         }
         let name = CString::try_from_fmt(name)?;
         self.prepare(irq);
-        // SAFETY: `irq` is ours by the contract of this function; `name` is kept in the request, which is
-        // given up after the interrupt was freed.
+        // SAFETY: `irq` is ours by the contract of this function; `name` is kept in the request,
+        // which is given up after the interrupt was freed.
         let registered = unsafe { self.register(irq, flags, &name, moderated) };
         if let Err(error) = registered {
             self.set_requested(false);
@@ -199,8 +199,8 @@ impl<S: Source> Line<S> {
         if moderated {
             self.moderator.start();
         }
-        // SAFETY: The moderator is pinned with the line, and `free`, which dropping calls, gives the files
-        // up.
+        // SAFETY: The moderator is pinned with the line, and `free`, which dropping calls, gives
+        // the files up.
         let files = unsafe { LineDir::new(&self.moderator, &name) };
         // INVARIANT: The handler was registered above.
         *lifecycle = Some(Request {
@@ -217,8 +217,8 @@ impl<S: Source> Line<S> {
         self.platform.vector.set(irq);
         self.moderator.prepare();
         let budget = self.moderator.config().budget();
-        // SAFETY: Without a request the poller is neither scheduled nor running, by the type invariant, and
-        // the line outlives the request.
+        // SAFETY: Without a request the poller is neither scheduled nor running, by the type
+        // invariant, and the line outlives the request.
         unsafe { self.platform.poller.init(budget, on_poll::<S>) };
         self.set_requested(true);
     }
@@ -234,8 +234,8 @@ impl<S: Source> Line<S> {
     unsafe fn register(&self, irq: u32, flags: c_ulong, name: &CStr, moderated: bool) -> Result {
         let threaded = moderated && self.moderator.config().wants_thread();
         let thread: bindings::irq_handler_t = if threaded { Some(on_thread::<S>) } else { None };
-        // SAFETY: The cookie is a line that is pinned and that frees the interrupt before it goes, and
-        // the handlers expect exactly that. `name` is valid by the contract of this function.
+        // SAFETY: The cookie is a line that is pinned and that frees the interrupt before it goes,
+        // and the handlers expect exactly that. `name` is valid by the contract of this function.
         to_result(unsafe {
             bindings::request_threaded_irq(
                 irq,
@@ -252,7 +252,8 @@ impl<S: Source> Line<S> {
         core::ptr::from_ref(self).cast_mut().cast()
     }
 
-    /// Stops moderation, frees the interrupt and joins everything that ran for it. May sleep; idempotent.
+    /// Stops moderation, frees the interrupt and joins everything that ran for it. May sleep;
+    /// idempotent.
     ///
     /// If the source is reachable the line is left with a disable depth of zero, whoever owned it.
     pub fn free(self: Pin<&Self>) {
@@ -272,7 +273,8 @@ impl<S: Source> Line<S> {
         drop(request.name);
     }
 
-    /// Keeps handler, thread and poller from draining, until [`Line::resume`]. May sleep; idempotent.
+    /// Keeps handler, thread and poller from draining, until [`Line::resume`]. May sleep;
+    /// idempotent.
     ///
     /// Nothing happens to a line that is not requested, or requested plainly: free that one.
     pub fn pause(&self) {
@@ -290,7 +292,8 @@ impl<S: Source> Line<S> {
         }
     }
 
-    /// Runs `f` as the only drainer: handler and thread are joined and kept out, the poller is locked out.
+    /// Runs `f` as the only drainer: handler and thread are joined and kept out, the poller is
+    /// locked out.
     ///
     /// May sleep, but `f` must not. For time-outs and for reaping; works with or without a request.
     pub fn exclusive<R>(&self, f: impl FnOnce(&S, &mut DrainRight<'_>) -> R) -> R {
@@ -351,7 +354,8 @@ unsafe extern "C" fn on_interrupt<S: Source>(
     _irq: c_int,
     cookie: *mut c_void,
 ) -> bindings::irqreturn_t {
-    // SAFETY: A line, by the contract; it frees the interrupt, and joins this handler, before it goes.
+    // SAFETY: A line, by the contract; it frees the interrupt, and joins this handler, before it
+    // goes.
     let line = unsafe { &*cookie.cast::<Line<S>>() };
     irq_return(line.moderator.on_interrupt(&line.source, &line.platform))
 }
@@ -365,7 +369,8 @@ unsafe extern "C" fn on_thread<S: Source>(
     _irq: c_int,
     cookie: *mut c_void,
 ) -> bindings::irqreturn_t {
-    // SAFETY: A line, by the contract; it frees the interrupt, and joins this thread, before it goes.
+    // SAFETY: A line, by the contract; it frees the interrupt, and joins this thread, before it
+    // goes.
     let line = unsafe { &*cookie.cast::<Line<S>>() };
     let handled = line.moderator.on_thread(&line.source, &line.platform);
     line.platform.manners.restore();

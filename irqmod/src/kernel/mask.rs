@@ -2,12 +2,12 @@
 
 //! Masking one interrupt line, through the core and never behind its back.
 //!
-//! `disable_irq_nosync()` is lazy: the chip is masked only if the line fires while disabled, and that
-//! interrupt is kept and replayed by `enable_irq()`. So a mask costs no access to the device when nothing
-//! comes, and at most one late interrupt when something does.
+//! `disable_irq_nosync()` is lazy: the chip is masked only if the line fires while disabled, and
+//! that interrupt is kept and replayed by `enable_irq()`. So a mask costs no access to the device
+//! when nothing comes, and at most one late interrupt when something does.
 //!
-//! The number is looked up once by the driver, in sleeping context, and kept here: the line that is enabled
-//! is always the one that was disabled.
+//! The number is looked up once by the driver, in sleeping context, and kept here: the line that is
+//! enabled is always the one that was disabled.
 
 use kernel::{
     bindings,
@@ -23,8 +23,8 @@ use crate::platform::MaskToken;
 ///
 /// # Invariants
 ///
-/// Between a [`Vector::set`] and the end of the request `irq` is the number of a requested line. All other
-/// methods are only called in between.
+/// Between a [`Vector::set`] and the end of the request `irq` is the number of a requested line.
+/// All other methods are only called in between.
 pub(super) struct Vector {
     irq: Atomic<u32>,
 }
@@ -56,7 +56,8 @@ impl Vector {
 
     /// Disables the line once and joins its handler and thread; task context.
     pub(super) fn mask_sync(&self) -> MaskToken {
-        // SAFETY: A requested line by the type invariant; the caller may sleep and is not the handler.
+        // SAFETY: A requested line by the type invariant; the caller may sleep and is not the
+        // handler.
         unsafe { bindings::disable_irq(self.irq()) };
         MaskToken::mint()
     }
@@ -70,7 +71,8 @@ impl Vector {
 
     /// Joins handler and thread; task context.
     pub(super) fn synchronize(&self) {
-        // SAFETY: A requested line by the type invariant; the caller may sleep and is not the handler.
+        // SAFETY: A requested line by the type invariant; the caller may sleep and is not the
+        // handler.
         unsafe { bindings::synchronize_irq(self.irq()) };
     }
 }

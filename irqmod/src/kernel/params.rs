@@ -3,9 +3,9 @@
 //! The policy as a module parameter: a string with its own `kernel_param_ops`.
 //!
 //! One line in a driver, [`policy_param!`](crate::policy_param), gives it
-//! `/sys/module/NAME/parameters/PARAM` (0644), the argument of `insmod` and, built in, `NAME.PARAM=` on
-//! the kernel command line. A rejected value changes nothing and leaves one line in the log that names
-//! what is allowed.
+//! `/sys/module/NAME/parameters/PARAM` (0644), the argument of `insmod` and, built in,
+//! `NAME.PARAM=` on the kernel command line. A rejected value changes nothing and leaves one line
+//! in the log that names what is allowed.
 
 use core::{
     cell::UnsafeCell,
@@ -99,8 +99,8 @@ impl PolicyParam {
 ///
 /// # Safety
 ///
-/// `val` is null or a C string, `kp` was made by [`policy_param!`](crate::policy_param), and the caller
-/// holds the parameter lock: the contract of the module subsystem.
+/// `val` is null or a C string, `kp` was made by [`policy_param!`](crate::policy_param), and the
+/// caller holds the parameter lock: the contract of the module subsystem.
 unsafe extern "C" fn set(val: *const c_char, kp: *const bindings::kernel_param) -> c_int {
     if val.is_null() {
         return EINVAL.to_errno();
@@ -122,8 +122,8 @@ unsafe extern "C" fn set(val: *const c_char, kp: *const bindings::kernel_param) 
 ///
 /// # Safety
 ///
-/// `buffer` has a page of room, `kp` was made by [`policy_param!`](crate::policy_param), and the caller
-/// holds the parameter lock: the contract of the module subsystem.
+/// `buffer` has a page of room, `kp` was made by [`policy_param!`](crate::policy_param), and the
+/// caller holds the parameter lock: the contract of the module subsystem.
 unsafe extern "C" fn get(buffer: *mut c_char, kp: *const bindings::kernel_param) -> c_int {
     // SAFETY: `arg` was set from a `&'static PolicyParam` by the macro.
     let param = unsafe { &*(*kp).__bindgen_anon_1.arg.cast::<PolicyParam>() };
@@ -181,8 +181,8 @@ pub const fn joined<const N: usize>(parts: &[&[u8]]) -> [u8; N] {
 
 /// Declares a module parameter that holds a moderation policy.
 ///
-/// To be used next to [`module!`](kernel::prelude::module) or one of its wrappers, at the root of the
-/// driver. `NAME.get()` is the [`Config`](crate::policy::Config) that was chosen.
+/// To be used next to [`module!`](kernel::prelude::module) or one of its wrappers, at the root of
+/// the driver. `NAME.get()` is the [`Config`](crate::policy::Config) that was chosen.
 ///
 /// ```ignore
 /// irqmod::policy_param!(irq_policy: "hardirq");

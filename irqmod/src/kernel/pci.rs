@@ -2,9 +2,10 @@
 
 //! A moderated PCI vector for a driver without `unsafe`.
 //!
-//! A request must not outlive the vector it is for, and leaking a value is safe Rust. So the vector and the
-//! request are not owned by the driver: they belong to the device, which takes them down when it is unbound,
-//! before the driver's code can go away. The driver keeps a reference to the line for as long as it likes.
+//! A request must not outlive the vector it is for, and leaking a value is safe Rust. So the vector
+//! and the request are not owned by the driver: they belong to the device, which takes them down
+//! when it is unbound, before the driver's code can go away. The driver keeps a reference to the
+//! line for as long as it likes.
 
 use kernel::{
     bindings,
@@ -35,8 +36,8 @@ struct Attachment<S: Source> {
     vectors: IrqVectorRegistration<'static>,
 }
 
-// SAFETY: A line can be freed, and vectors released, by any thread that may sleep; `Line<S>` is `Send` and
-// `Sync` for any source.
+// SAFETY: A line can be freed, and vectors released, by any thread that may sleep; `Line<S>` is
+// `Send` and `Sync` for any source.
 unsafe impl<S: Source> Send for Attachment<S> {}
 
 impl<S: Source> Attachment<S> {
@@ -51,8 +52,8 @@ impl<S: Source> Attachment<S> {
 
     fn request(&self, name: fmt::Arguments<'_>) -> Result {
         let irq = IrqRequest::from(self.vectors.index(0)?).irq();
-        // SAFETY: `irq` is an MSI or MSI-X vector that was allocated for this attachment alone, and stays so
-        // until the attachment, having freed the line, drops `vectors`.
+        // SAFETY: `irq` is an MSI or MSI-X vector that was allocated for this attachment alone, and
+        // stays so until the attachment, having freed the line, drops `vectors`.
         unsafe { pinned(&self.line).request(irq, name) }
     }
 }
@@ -87,15 +88,16 @@ pub const fn device_id(vendor: u16, device: u16) -> DeviceId {
 
 /// Allocates the one MSI-X or MSI vector of `device` and requests it for `line` under `name`.
 ///
-/// The line is freed when `device` is unbound, after the driver's own data was dropped. It must already tolerate interrupts.
+/// The line is freed when `device` is unbound, after the driver's own data was dropped. It must
+/// already tolerate interrupts.
 pub fn attach<S: Source>(
     device: &Device<Bound>,
     line: impl PinInit<Line<S>, Error>,
     name: fmt::Arguments<'_>,
 ) -> Result<Arc<Line<S>>> {
     let line = Arc::pin_init(line, GFP_KERNEL)?;
-    // SAFETY: The extended reference only lives in the attachment, which is dropped before `device` is unbound: by
-    // the `?` below, or as a resource that the device manages.
+    // SAFETY: The extended reference only lives in the attachment, which is dropped before `device`
+    // is unbound: by the `?` below, or as a resource that the device manages.
     let lasting = unsafe { &*core::ptr::from_ref(device) };
     let attachment = Attachment::new(lasting, line.clone())?;
     attachment.request(name)?;

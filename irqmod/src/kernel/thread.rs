@@ -2,10 +2,11 @@
 
 //! Manners of an interrupt thread that has more work than a budget.
 //!
-//! An interrupt thread is born `SCHED_FIFO` 50. A resched point never yields to an ordinary task from
-//! there: under a flood the thread only replaces the hard interrupt as the one who starves the CPU.
-//! So a thread that used up a whole budget becomes an ordinary task until it found its queue empty.
-//! The fast case, one batch a wake-up, keeps the latency of a real-time thread and pays nothing.
+//! An interrupt thread is born `SCHED_FIFO` 50. A resched point never yields to an ordinary task
+//! from there: under a flood the thread only replaces the hard interrupt as the one who starves the
+//! CPU. So a thread that used up a whole budget becomes an ordinary task until it found its queue
+//! empty. The fast case, one batch a wake-up, keeps the latency of a real-time thread and pays
+//! nothing.
 
 use kernel::{
     bindings,
@@ -17,9 +18,9 @@ use kernel::{
 
 /// Nice value of a thread in overload.
 ///
-/// Weight 9548 to the 1024 of an ordinary task. Four such threads and one task on a CPU leave the task
-/// 1024 / (4 * 9548 + 1024) = 2.6 %, so a slice of 3 ms about every 115 ms, and cost completions no
-/// more than that.
+/// Weight 9548 to the 1024 of an ordinary task. Four such threads and one task on a CPU leave the
+/// task 1024 / (4 * 9548 + 1024) = 2.6 %, so a slice of 3 ms about every 115 ms, and cost
+/// completions no more than that.
 const OVERLOAD_NICE: i32 = -10;
 
 /// Whether an interrupt thread runs as an ordinary task now; written by that thread only.
