@@ -24,6 +24,7 @@ mod pdu;
 mod pending;
 mod prp_lists;
 mod request;
+mod started;
 mod timed_out;
 
 pub(crate) use self::{
@@ -40,9 +41,11 @@ pub(crate) use self::{
     pending::Pending,
     prp_lists::PrpLists,
     request::{
-        Fresh,
         InFlight,
+        Mapped,
+        Ready,
         Status, //
     },
+    started::StartedList,
     timed_out::TimedOut, //
 };

@@ -125,6 +125,7 @@ impl<S: Deref<Target = [Slot]>> Slots<S> {
     /// If the tag is out of range or the controller has it already, the answer is `false` and the
     /// command must not be submitted.
     #[must_use = "a command that is not noted must not be submitted"]
+    #[inline]
     pub fn put(&self, cid: CommandId) -> bool {
         let Some(slot) = self.slot(cid) else {
             return false;
@@ -138,10 +139,20 @@ impl<S: Deref<Target = [Slot]>> Slots<S> {
 
     /// Takes back what a completion names: `true` exactly once after each [`Self::put`] of the same
     /// identifier. Any other leaves the command that has the tag as it is.
+    ///
+    /// A queue has one drainer at a time, so between the look and the store nobody else takes; and
+    /// nobody puts, as the tag is the command's until it has been taken. Hence no read-modify-write.
     #[must_use = "a completion that names nothing must be dropped"]
+    #[inline]
     pub fn take(&self, cid: CommandId) -> bool {
-        self.slot(cid)
-            .is_some_and(|slot| slot.0.cmpxchg(Slot::given(cid), 0, Acquire).is_ok())
+        let Some(slot) = self.slot(cid) else {
+            return false;
+        };
+        if slot.0.load(Acquire) != Slot::given(cid) {
+            return false;
+        }
+        slot.0.store(0, Relaxed);
+        true
     }
 
     /// How many commands the controller has: for tests and debugging, it looks at every tag.

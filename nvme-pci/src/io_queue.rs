@@ -11,10 +11,12 @@ use crate::{
     blk::{
         Batch,
         DmaDevice,
-        Fresh,
         InFlight,
+        Mapped,
         Pending,
         PrpLists,
+        Ready,
+        StartedList,
         Status, //
     },
     cid::CommandId,
@@ -31,6 +33,7 @@ use crate::{
             Sqe,
             Submission, //
         },
+        word::Word,
         Bound,
         EventSink,
         HwQueue,
@@ -54,11 +57,8 @@ use kernel::{
     prelude::*,
     sync::{
         atomic::{
-            Acquire,
             Atomic,
-            Full,
-            Relaxed,
-            Release, //
+            Full, //
         },
         Arc,
         SpinLock, //
@@ -69,7 +69,7 @@ use kernel::{
 #[pin_data]
 pub(crate) struct IoQueue {
     /// Requests may be submitted, and doorbells rung.
-    enabled: Atomic<bool>,
+    enabled: Word<bool>,
     /// The line has an interrupt.
     listening: Atomic<bool>,
     qid: u16,
@@ -103,7 +103,7 @@ impl IoQueue {
             let sq_doorbell = Doorbell::new(regs, doorbells.sq(qid).ok_or(ENODEV)?)?;
             let cq_doorbell = Doorbell::new(regs, doorbells.cq(qid).ok_or(ENODEV)?)?;
             Ok(try_pin_init!(Self {
-                enabled: Atomic::new(false),
+                enabled: Word::new(false),
                 listening: Atomic::new(false),
                 qid,
                 channel: b.channel(),
@@ -151,7 +151,7 @@ impl IoQueue {
 
     /// The device has the rings: let requests in.
     pub(crate) fn enable(&self) {
-        self.enabled.store(true, Release);
+        self.enabled.store(true);
     }
 
     /// Lets no request in any more, and rings no doorbell from here on; whether it did until now.
@@ -161,23 +161,20 @@ impl IoQueue {
     pub(crate) fn disable(&self) -> bool {
         // Under the lock, for whoever submits without the block layer: see `submit_event`.
         let _submission = self.submission.lock();
-        let was = self.enabled.load(Relaxed);
-        self.enabled.store(false, Relaxed);
+        let was = self.enabled.load();
+        self.enabled.store(false);
         was
     }
 
+    /// Puts a command into the ring. Gives the request back if it can not be noted.
     #[inline]
-    fn submit(&self, rq: InFlight, last: bool) {
-        let sqe: Sqe = *rq.command();
-        let mut submission = self.submission.lock();
-        match self.pending.put(rq) {
-            Ok(()) => submission.push(&sqe),
-            Err(rq) => {
-                drop(submission);
-                rq.fail();
-                return;
-            }
-        }
+    fn push(&self, submission: &mut Submission, rq: InFlight) -> Option<InFlight> {
+        self.pending.put(rq, |sqe| submission.push(sqe)).err()
+    }
+
+    /// Rings the submission doorbell, if it is time to.
+    #[inline]
+    fn tell(&self, submission: &mut Submission, last: bool) {
         if let Some(tail) = submission.ring(last) {
             self.sq_doorbell.ring(tail);
         }
@@ -191,14 +188,16 @@ impl IoQueue {
         let mut at = self.ring.cursor();
         let mut found = 0;
         while found < budget && at.is_new(self.completions.status(at.head())) {
-            let cqe = self.completions.read(at.head());
+            let Some(cqe) = self.completions.read(at.head()) else {
+                break;
+            };
             at = self.ring.next(at);
             self.answer(&cqe, batch);
             found += 1;
         }
         if found > 0 {
             self.ring.publish(at);
-            if self.enabled.load(Relaxed) && self.channel.is_normal() {
+            if self.enabled.load() && self.channel.is_normal() {
                 self.cq_doorbell.ring(at.head());
             }
         }
@@ -258,7 +257,7 @@ impl Source for IoQueue {
 
 impl HwQueue for Line<IoQueue> {
     fn is_enabled(&self) -> bool {
-        self.enabled.load(Acquire)
+        self.enabled.load()
     }
 
     fn qid(&self) -> u16 {
@@ -266,25 +265,38 @@ impl HwQueue for Line<IoQueue> {
     }
 
     #[inline]
-    fn queue_rq(&self, rq: Fresh, last: bool) -> Status {
-        let mapped = rq
-            .admit(self.enabled.load(Relaxed))
-            .and_then(|rq| rq.setup())
-            .and_then(|rq| rq.map(&self.dma, &self.lists));
-        match mapped {
-            Ok(rq) => {
-                self.submit(rq.start(), last);
-                Status::OK
+    fn prepare(&self, rq: Ready) -> Result<InFlight, Status> {
+        rq.setup()?.map(&self.dma, &self.lists).map(Mapped::start)
+    }
+
+    #[inline]
+    fn submit(&self, rq: InFlight, last: bool) {
+        let mut submission = self.submission.lock();
+        let refused = self.push(&mut submission, rq);
+        self.tell(&mut submission, last);
+        drop(submission);
+        if let Some(rq) = refused {
+            rq.fail();
+        }
+    }
+
+    fn submit_all(&self, mut rqs: StartedList) {
+        let mut refused = StartedList::new();
+        let mut submission = self.submission.lock();
+        while let Some(rq) = rqs.pop() {
+            if let Some(rq) = self.push(&mut submission, rq) {
+                refused.push(rq);
             }
-            Err(status) => status,
+        }
+        self.tell(&mut submission, true);
+        drop(submission);
+        while let Some(rq) = refused.pop() {
+            rq.fail();
         }
     }
 
     fn commit(&self) {
-        let mut submission = self.submission.lock();
-        if let Some(tail) = submission.ring(true) {
-            self.sq_doorbell.ring(tail);
-        }
+        self.tell(&mut self.submission.lock(), true);
     }
 
     #[inline]
@@ -303,13 +315,11 @@ impl HwQueue for Line<IoQueue> {
     fn submit_event(&self) {
         let mut submission = self.submission.lock();
         // The controller may have been disabled since the core looked at its state.
-        if !self.enabled.load(Relaxed) || !self.pending.put_event() {
+        if !self.enabled.load() || !self.pending.put_event() {
             return;
         }
         submission.push(&sqe_of(&Command::async_event()));
-        if let Some(tail) = submission.ring(true) {
-            self.sq_doorbell.ring(tail);
-        }
+        self.tell(&mut submission, true);
     }
 }
 

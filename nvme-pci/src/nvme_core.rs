@@ -35,6 +35,7 @@ pub(crate) mod state;
 mod timeout;
 pub(crate) mod transport;
 pub(crate) mod vectors;
+pub(crate) mod word;
 
 pub(crate) use self::{
     bound::Bound,

@@ -4,6 +4,8 @@
 
 #[cfg(not(CONFIG_RUST_IRQMOD))]
 mod host;
+#[cfg(CONFIG_RUST_IRQMOD)]
+mod kernel;
 
 #[cfg(not(CONFIG_RUST_IRQMOD))]
 pub(crate) use self::host::{
@@ -13,7 +15,7 @@ pub(crate) use self::host::{
     Release, //
 };
 #[cfg(CONFIG_RUST_IRQMOD)]
-pub(crate) use kernel::sync::atomic::{
+pub(crate) use self::kernel::{
     Acquire,
     Atomic,
     Relaxed,

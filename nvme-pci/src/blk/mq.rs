@@ -10,7 +10,12 @@ use super::{
     pdu,
     request::{
         Fresh,
-        Rq, //
+        Rq,
+        Status, //
+    },
+    started::{
+        self,
+        StartedList, //
     },
     timed_out::TimedOut, //
 };
@@ -58,6 +63,7 @@ impl<T: Transport> TablesOf<T> {
 
     const IO: Table = Table(bindings::blk_mq_ops {
         queue_rq: Some(queue_rq::<T>),
+        queue_rqs: Some(queue_rqs::<T>),
         commit_rqs: Some(commit_rqs::<T>),
         complete: Some(batch::complete_rq),
         init_hctx: Some(init_io_hctx::<T>),
@@ -99,7 +105,49 @@ unsafe extern "C" fn queue_rq<T: Transport>(
     let queue = unsafe { queue::<T>(hctx) };
     // SAFETY: the block layer hands over a valid request, which it gets back by the status.
     let (rq, last) = unsafe { (Fresh::new(NonNull::new_unchecked((*bd).rq)), (*bd).last) };
-    queue.queue_rq(rq, last).0
+    match rq
+        .admit(queue.is_enabled())
+        .and_then(|rq| queue.prepare(rq))
+    {
+        Ok(rq) => {
+            queue.submit(rq, last);
+            Status::OK.0
+        }
+        Err(status) => status.0,
+    }
+}
+
+/// Takes what it can of a list, and leaves what is for `queue_rq`, which can tell why.
+unsafe extern "C" fn queue_rqs<T: Transport>(list: *mut bindings::rq_list) {
+    // SAFETY: the list is the caller's, and it hands over its requests.
+    let list = unsafe { &mut *list };
+    let mut left = bindings::rq_list::default();
+    let mut started = StartedList::new();
+    let mut current: Option<&T::Queue> = None;
+    // SAFETY: all requests of the list are ours until they are left in it.
+    while let Some(rq) = unsafe { started::pop(list) } {
+        // SAFETY: this is a data path callback for the request's queue.
+        let queue = unsafe { queue::<T>((*rq.as_ptr()).mq_hctx) };
+        if let Some(before) = current.replace(queue) {
+            if !core::ptr::eq(before, queue) && !started.is_empty() {
+                before.submit_all(core::mem::replace(&mut started, StartedList::new()));
+            }
+        }
+        // SAFETY: the request is ours.
+        let fresh = unsafe { Fresh::new(rq) };
+        match fresh
+            .admit_live(queue.is_enabled())
+            .and_then(|rq| queue.prepare(rq).ok())
+        {
+            Some(rq) => started.push(rq),
+            // SAFETY: it could not be prepared, and is as it was.
+            None => unsafe { started::push(&mut left, rq) },
+        }
+    }
+    if let Some(queue) = current.filter(|_| !started.is_empty()) {
+        queue.submit_all(started);
+    }
+    *list = left;
 }
 
 unsafe extern "C" fn commit_rqs<T: Transport>(hctx: *mut bindings::blk_mq_hw_ctx) {

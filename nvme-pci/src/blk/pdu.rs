@@ -6,7 +6,10 @@
 //! generation at completion, flags from the timeout handler). So there is never a reference to a
 //! whole [`Pdu`]: the accessors below hand out pointers, and references to the driver's own tail.
 
-use crate::nvme_core::rings::Sqe;
+use crate::nvme_core::{
+    rings::Sqe,
+    word::Word, //
+};
 use core::{
     mem::offset_of,
     ptr::NonNull, //
@@ -14,8 +17,7 @@ use core::{
 use kernel::{
     bindings,
     ffi::c_uint,
-    prelude::*,
-    sync::atomic::Atomic, //
+    prelude::*, //
 };
 
 /// The most segments of a request. Each costs 16 bytes in every request, as what is mapped must be
@@ -43,7 +45,7 @@ const _: () = assert!(offset_of!(Pdu, cmd) % align_of::<Sqe>() == 0);
 /// The driver's own part. Zeroed by the block layer when the request is allocated.
 pub(super) struct Tail {
     /// The timeout handler has asked for the command to be aborted.
-    pub(super) aborted: Atomic<u32>,
+    pub(super) aborted: Word<bool>,
     pub(super) mapping: Mapping,
     /// The data's length, as mapped.
     pub(super) bytes: u32,

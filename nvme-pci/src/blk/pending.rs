@@ -8,19 +8,21 @@
 //! there is a tag set, nothing was given.
 
 use super::request::InFlight;
-use crate::cid::{
-    CommandId,
-    Slot,
-    Slots, //
+use crate::{
+    cid::{
+        CommandId,
+        Slot,
+        Slots, //
+    },
+    nvme_core::{
+        rings::Sqe,
+        word::Word, //
+    }, //
 };
 use core::ptr::NonNull;
 use kernel::{
     bindings,
-    prelude::*,
-    sync::atomic::{
-        Atomic,
-        Relaxed, //
-    }, //
+    prelude::*, //
 };
 
 /// The requests of one queue that the device has.
@@ -31,7 +33,7 @@ use kernel::{
 /// `requests` is the request that was put with it.
 pub(crate) struct Pending {
     slots: Slots<KVVec<Slot>>,
-    requests: KVVec<Atomic<*mut bindings::request>>,
+    requests: KVVec<Word<*mut bindings::request>>,
 }
 
 // SAFETY: the table hands requests over between CPUs, which is what requests are for.
@@ -46,7 +48,7 @@ impl Pending {
         let mut requests = KVVec::with_capacity(tags, GFP_KERNEL)?;
         for _ in 0..tags {
             slots.push(Slot::new(), GFP_KERNEL)?;
-            requests.push(Atomic::new(core::ptr::null_mut()), GFP_KERNEL)?;
+            requests.push(Word::new(core::ptr::null_mut()), GFP_KERNEL)?;
         }
         Ok(Self {
             slots: Slots::new(slots),
@@ -59,20 +61,21 @@ impl Pending {
         self.slots.clear();
     }
 
-    /// Gives `rq` to the device, which is told of it afterwards. Gives it back if its tag can not
-    /// be or is taken.
+    /// Notes `rq` as given to the device, and calls `push` with its command to really do so. Gives
+    /// it back if its tag can not be or is taken.
     #[inline]
-    pub(crate) fn put(&self, rq: InFlight) -> Result<(), InFlight> {
+    pub(crate) fn put(&self, rq: InFlight, push: impl FnOnce(&Sqe)) -> Result<(), InFlight> {
         let cid = rq.cid();
         let Some(entry) = self.requests.get(usize::from(cid.tag())) else {
             return Err(rq);
         };
         // INVARIANT: the entry is written before the slot is taken (release), and the tag is the
         // request's alone.
-        entry.store(rq.as_raw().as_ptr(), Relaxed);
+        entry.store(rq.as_raw().as_ptr());
         if !self.slots.put(cid) {
             return Err(rq);
         }
+        push(rq.command());
         Ok(())
     }
 
@@ -83,7 +86,7 @@ impl Pending {
             return None;
         }
         let entry = self.requests.get(usize::from(cid.tag()))?;
-        let rq = NonNull::new(entry.load(Relaxed))?;
+        let rq = NonNull::new(entry.load())?;
         // SAFETY: by the invariants this request was put with `cid`, and taking the slot makes it
         // ours: a slot is taken once. Only the identifier of an event has no request, and that is
         // not looked for here, see `take_event`.

@@ -27,8 +27,7 @@ use core::{
 };
 use kernel::{
     bindings,
-    prelude::*,
-    sync::atomic::Relaxed, //
+    prelude::*, //
 };
 
 pub(super) type Rq = NonNull<bindings::request>;
@@ -76,34 +75,48 @@ impl Fresh {
     /// Looks whether the request may go to the controller now. If not the status is final: the
     /// core may have ended the request already.
     #[inline]
-    pub(crate) fn admit(self, enabled: bool) -> Result<Ready, Status> {
+    pub(super) fn admit(self, enabled: bool) -> Result<Ready, Status> {
         if !enabled {
             return Err(Status::IOERR);
         }
-        // SAFETY: by the invariants; `ctrl` was set by `init` and does not change.
-        let ctrl = unsafe { (*pdu::req(self.0)).ctrl };
-        // SAFETY: the controller outlives its requests; the core changes the state at any time.
-        let state = unsafe { (&raw const (*ctrl).state).read_volatile() };
-        if state == bindings::nvme_ctrl_state_NVME_CTRL_LIVE {
+        if self.is_live() {
             return Ok(Ready(self.0));
         }
-        Self::admit_slow(self.0, ctrl, state)
+        self.admit_slow()
+    }
+
+    /// As [`Self::admit`], but the request stays as it is if it may not go.
+    #[inline]
+    pub(super) fn admit_live(self, enabled: bool) -> Option<Ready> {
+        (enabled && self.is_live()).then_some(Ready(self.0))
+    }
+
+    #[inline]
+    fn is_live(&self) -> bool {
+        // SAFETY: by the invariants; the controller outlives its requests. The core changes the
+        // state at any time, hence volatile.
+        let state = unsafe { (&raw const (*self.ctrl()).state).read_volatile() };
+        state == bindings::nvme_ctrl_state_NVME_CTRL_LIVE
+    }
+
+    #[inline]
+    fn ctrl(&self) -> *mut bindings::nvme_ctrl {
+        // SAFETY: by the invariants; `ctrl` was set by `init` and does not change.
+        unsafe { (*pdu::req(self.0)).ctrl }
     }
 
     #[cold]
-    fn admit_slow(
-        rq: Rq,
-        ctrl: *mut bindings::nvme_ctrl,
-        state: bindings::nvme_ctrl_state,
-    ) -> Result<Ready, Status> {
-        // SAFETY: both are valid.
-        if unsafe { bindings::__nvme_check_ready(ctrl, rq.as_ptr(), true, state) } {
-            return Ok(Ready(rq));
+    fn admit_slow(self) -> Result<Ready, Status> {
+        let (ctrl, rq) = (self.ctrl(), self.0.as_ptr());
+        // SAFETY: both are valid. The core changes the state at any time, hence volatile.
+        unsafe {
+            let state = (&raw const (*ctrl).state).read_volatile();
+            if bindings::__nvme_check_ready(ctrl, rq, true, state) {
+                return Ok(Ready(self.0));
+            }
+            // The request is given up, we touch it no more.
+            Err(Status(bindings::nvme_fail_nonready_command(ctrl, rq)))
         }
-        // SAFETY: both are valid; the request is given up, we touch it no more.
-        Err(Status(unsafe {
-            bindings::nvme_fail_nonready_command(ctrl, rq.as_ptr())
-        }))
     }
 }
 
@@ -135,7 +148,7 @@ impl Setup {
         // is started.
         unsafe {
             let tail = pdu::tail(self.0);
-            (*tail).aborted.store(0, Relaxed);
+            (*tail).aborted.store(false);
             (*tail).mapping = Mapping::None;
         }
         // SAFETY: by the invariants.

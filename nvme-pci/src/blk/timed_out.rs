@@ -9,11 +9,7 @@ use super::{
 use crate::cid::CommandId;
 use core::marker::PhantomData;
 use kernel::{
-    bindings,
-    sync::atomic::{
-        Full,
-        Relaxed, //
-    }, //
+    bindings, //
 };
 
 /// A request that the block layer shows to the timeout handler. It is borrowed: the device has it,
@@ -66,13 +62,18 @@ impl TimedOut<'_> {
 
     /// Marks it as being aborted; whether it was before.
     pub(crate) fn set_aborted(&self) -> bool {
-        // SAFETY: by the invariants.
-        unsafe { (*pdu::tail(self.0)).aborted.xchg(1, Full) != 0 }
+        // SAFETY: by the invariants. A request has one timeout at a time.
+        unsafe {
+            let aborted = &raw const (*pdu::tail(self.0)).aborted;
+            let before = (*aborted).load();
+            (*aborted).store(true);
+            before
+        }
     }
 
     /// Undoes [`Self::set_aborted`]: the abort could not be sent.
     pub(crate) fn clear_aborted(&self) {
         // SAFETY: by the invariants.
-        unsafe { (*pdu::tail(self.0)).aborted.store(0, Relaxed) };
+        unsafe { (*pdu::tail(self.0)).aborted.store(false) };
     }
 }

@@ -91,37 +91,44 @@ impl CompletionMemory {
         self.memory.dma_address()
     }
 
+    /// Where the entry at `head` is. A cursor of this queue is always in range; another one is not
+    /// trusted to be.
     #[inline]
-    fn dword(&self, head: u16, n: usize) -> u32 {
-        let index = usize::from(head) * (CQE_BYTES / 4) + n;
-        if index >= self.memory.len() * (CQE_BYTES / 4) {
-            return 0;
+    fn entry(&self, head: u16) -> Option<*const u32> {
+        let index = usize::from(head);
+        if index >= self.memory.len() {
+            return None;
         }
-        let first: *const u32 = self.memory.as_ptr().cast();
-        // SAFETY: `index` is within the ring, as just checked. The device may write at the same
-        // time, hence volatile.
-        let raw = unsafe { first.add(index).read_volatile() };
-        u32::from_le(raw)
+        let first: *const RawCqe = self.memory.as_ptr().cast();
+        // SAFETY: `index` is within the ring.
+        Some(unsafe { first.add(index).cast() })
     }
 
     /// Status and phase of the entry at `head`. Nothing else of the entry may be read before the
     /// phase said that it is new.
     #[inline]
     pub(crate) fn status(&self, head: u16) -> u16 {
-        (self.dword(head, STATUS_DWORD) >> 16) as u16
+        let Some(entry) = self.entry(head) else {
+            return 0;
+        };
+        // SAFETY: the entry's last dword. The device may write at the same time, hence volatile.
+        let raw = unsafe { entry.add(STATUS_DWORD).read_volatile() };
+        (u32::from_le(raw) >> 16) as u16
     }
 
     /// The whole entry at `head`, once its phase said that it is new.
     #[inline]
-    pub(crate) fn read(&self, head: u16) -> Cqe {
-        // The phase was read from the entry's last dword; order that before the rest.
-        barrier::dma_mb(barrier::Read);
-        Cqe::from_dwords([
-            self.dword(head, 0),
-            self.dword(head, 1),
-            self.dword(head, 2),
-            self.dword(head, 3),
-        ])
+    pub(crate) fn read(&self, head: u16) -> Option<Cqe> {
+        let entry = self.entry(head)?;
+        // The phase was read from the entry's last dword; order that before the rest. Where loads
+        // are in order (x86) volatile ones are.
+        if !cfg!(CONFIG_X86) {
+            barrier::dma_mb(barrier::Read);
+        }
+        // SAFETY: the entry's dwords. The device has given it to us, but may not keep to that, so
+        // volatile.
+        let dwords = [0, 1, 2, 3].map(|n| unsafe { entry.add(n).read_volatile() });
+        Some(Cqe::from_dwords(dwords.map(u32::from_le)))
     }
 
     /// Clears all phases, for a new life of the queue. The device does not own the ring now.

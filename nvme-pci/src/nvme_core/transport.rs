@@ -9,7 +9,9 @@ use super::{
 use crate::{
     blk::{
         Batch,
-        Fresh,
+        InFlight,
+        Ready,
+        StartedList,
         Status, //
     },
     plan::Plan, //
@@ -74,8 +76,14 @@ pub(crate) trait HwQueue: Send + Sync + 'static {
     /// The queue's identifier.
     fn qid(&self) -> u16;
 
+    /// Makes a request ready for submission, and starts it.
+    fn prepare(&self, rq: Ready) -> Result<InFlight, Status>;
+
     /// Submits a request. `last`: no other one follows soon.
-    fn queue_rq(&self, rq: Fresh, last: bool) -> Status;
+    fn submit(&self, rq: InFlight, last: bool);
+
+    /// Submits some requests at once.
+    fn submit_all(&self, rqs: StartedList);
 
     /// Tells the device of requests that were submitted without being the last.
     fn commit(&self);

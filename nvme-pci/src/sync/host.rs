@@ -51,10 +51,4 @@ impl Atomic<u32> {
     pub(crate) fn store<O: Order>(&self, value: u32, _: O) {
         self.0.store(value, O::ORDER);
     }
-
-    /// A failed exchange is relaxed, as in the kernel.
-    pub(crate) fn cmpxchg<O: Order>(&self, old: u32, new: u32, _: O) -> Result<u32, u32> {
-        self.0
-            .compare_exchange(old, new, O::ORDER, Ordering::Relaxed)
-    }
 }
