@@ -117,11 +117,30 @@ pub(crate) fn render(results: &Results) -> String {
             out += &format!("{}: {reason}\n", row.name());
         }
     }
+    out += &spreads(&results.rows);
     out += &format!("\n{}\n{}\n", results.meta.time, results.meta.cpu_shares);
     for note in &results.meta.notes {
         out += &format!("note: {note}\n");
     }
     out + "\n" + &verdict(&results.checks)
+}
+
+/// How far the repeats of each row are apart, one a line.
+fn spreads(rows: &[Row]) -> String {
+    let line = |row: &Row| {
+        let iops: Vec<String> = row.repeats.iter().map(|r| number(r.iops, 0)).collect();
+        let spread = row.spread_percent?;
+        Some(format!(
+            "{}: {} IOPS, {spread:.2} % apart\n",
+            row.name(),
+            iops.join(" and ")
+        ))
+    };
+    let lines: String = rows.iter().filter_map(line).collect();
+    match lines.is_empty() {
+        true => lines,
+        false => format!("\nrepeats\n{lines}"),
+    }
 }
 
 /// The checks, one a line.
@@ -178,6 +197,7 @@ mod tests {
             assert!(line.unwrap().contains(row.status.text()), "{}", row.name());
         }
         assert_eq!(text.matches("\npass  ").count(), results.checks.len());
+        assert!(text.contains("42,679 and 42,721 IOPS, 0.10 % apart"));
         for head in HEADS {
             assert!(text.contains(head), "{head}");
         }
