@@ -31,6 +31,8 @@
 //!                                                             9, 5, 13
 //! ```
 //!
+//! Edges 3 and 14 change `HANDOFF` only; 15 and 16 put a token in an open source and take it out.
+//!
 //! | edge | function                                   | by                                      |
 //! |------|--------------------------------------------|-----------------------------------------|
 //! | 1    | [`State::transition_to_reset`]             | request, before the interrupt can come  |
@@ -63,7 +65,8 @@
 //!    So whoever finds the bit still set knows that no handler has begun since, and may take the
 //!    source; and whoever finds it cleared knows that a handler looks at the queue with the line
 //!    unmasked, after which every completion has an interrupt of its own.
-//! 5. `PAUSED` without `INIT` is final until the next request: no edge leaves it but 1.
+//! 5. `PAUSED` without `INIT` is final until the next request: the moderator leaves it by edge 1
+//!    only.
 //!
 //! # Ordering
 //!

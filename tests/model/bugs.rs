@@ -208,4 +208,31 @@ const BUGS: &[Bug] = &[
         caught_by: "pause(Line::Latching, softirq(1))",
         says: "enabled, but not disabled",
     },
+    Bug {
+        name: "change_without_full_order",
+        invariant: "no lost wake-up: the release is ordered before the look",
+        file: "sync/core.rs",
+        changes: &[
+            ("fence(SeqCst); let result", "fence(Rust::Release); let result"),
+            ("if result.is_ok() { fence(SeqCst); }", ""),
+        ],
+        caught_by: "order_of_the_look(Line::Latching, Config::Hardirq)",
+        says: "lost: absorbed",
+    },
+    Bug {
+        name: "entry_without_acquire",
+        invariant: "the handler sees the queue as the poller left it",
+        file: "state.rs",
+        changes: &[("from_bits_retain(self.0.load(Acquire))", "from_bits_retain(self.0.load(Relaxed))")],
+        caught_by: "order_of_the_queue(Line::Latching, Config::Hardirq)",
+        says: "Causality violation",
+    },
+    Bug {
+        name: "hand_back_without_release",
+        invariant: "the handler sees the queue as the poller left it",
+        file: "sync/core.rs",
+        changes: &[("fence(SeqCst); let result", "let result")],
+        caught_by: "order_of_the_queue(Line::Latching, Config::Hardirq)",
+        says: "Causality violation",
+    },
 ];

@@ -3,10 +3,17 @@
 // What happens in a world: two or three threads each. Included beside `world`.
 
 use super::{
-    irqmod::policy::{
-        resched,
-        threaded,
-        Config, //
+    irqmod::{
+        policy::{
+            resched,
+            threaded,
+            Config, //
+        },
+        state::{
+            HandBack,
+            Snapshot,
+            State, //
+        },
     },
     world::{
         Line,
@@ -14,8 +21,19 @@ use super::{
     },
 };
 use loom::{
+    cell::UnsafeCell,
     model::Builder,
-    sync::Arc,
+    sync::{
+        atomic::{
+            fence,
+            AtomicU32,
+            Ordering::{
+                Relaxed,
+                SeqCst, //
+            }, //
+        },
+        Arc, //
+    },
     thread, //
 };
 
@@ -265,5 +283,63 @@ pub fn request(line: Line, config: Config) {
         let world = Arc::new(World::unrequested(line, config));
         world.moderator.prepare();
         race(world, &[World::complete], |world| world.moderator.start());
+    });
+}
+
+/// An owned source without a line around it, whose locks would order everything.
+fn owned() -> Arc<State> {
+    Arc::new(State::new(
+        Snapshot::INIT | Snapshot::POLL | Snapshot::MASKED,
+    ))
+}
+
+fn hand_over(state: &State) {
+    if let HandBack::Released(Some(token)) = state.transition_to_handed_back() {
+        token.redeem();
+    }
+}
+
+/// Either the handler sees the source given back, or the look sees the completion.
+pub fn order_of_the_look(_: Line, _: Config) {
+    loom::model(|| {
+        let (state, posted) = (owned(), Arc::new(AtomicU32::new(0)));
+        let poller = {
+            let (state, posted) = (state.clone(), posted.clone());
+            thread::spawn(move || {
+                hand_over(&state);
+                posted.load(Relaxed) != 0
+            })
+        };
+        posted.store(1, Relaxed);
+        // The message comes after the completion it is about.
+        fence(SeqCst);
+        let absorbed = state.snapshot().is_owned();
+        let seen = poller.join().unwrap();
+        assert!(!absorbed || seen, "lost: absorbed, and not looked at");
+    });
+}
+
+/// A handler that sees the source given back sees the queue as the poller left it.
+pub fn order_of_the_queue(_: Line, _: Config) {
+    struct Queue(UnsafeCell<u32>);
+    // SAFETY: loom reports accesses that are not ordered.
+    unsafe impl Sync for Queue {}
+    // SAFETY: As above.
+    unsafe impl Send for Queue {}
+
+    loom::model(|| {
+        let (state, queue) = (owned(), Arc::new(Queue(UnsafeCell::new(0))));
+        let poller = {
+            let (state, queue) = (state.clone(), queue.clone());
+            thread::spawn(move || {
+                drop(queue.0.get_mut());
+                hand_over(&state);
+            })
+        };
+        while state.snapshot().is_owned() {
+            thread::yield_now();
+        }
+        drop(queue.0.get_mut());
+        poller.join().unwrap();
     });
 }

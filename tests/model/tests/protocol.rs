@@ -63,5 +63,7 @@ models! {
     exclusive_twice: exclusive_twice(Latching) for softirq(1), thread(), Config::Hardirq;
     exclusive_paused: exclusive_paused(Lossy) for softirq(1), thread();
     bal_03_exclusive_unreachable: exclusive_unreachable(Latching) for softirq(1);
+    order_of_the_look: order_of_the_look(Latching) for Config::Hardirq;
+    order_of_the_queue: order_of_the_queue(Latching) for Config::Hardirq;
     tear_11_interrupt_during_request: request(Latching) for softirq(1), thread();
 }
