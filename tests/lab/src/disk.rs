@@ -57,11 +57,6 @@ impl Disk {
         self.set("max_ioqpairs", pairs)
     }
 
-    /// Largest number of entries of a queue; the controller reports one less (MQES).
-    pub(crate) fn depth(self, entries: u32) -> Self {
-        self.set("mqes", entries.saturating_sub(1))
-    }
-
     /// Puts the controller behind a port of its own, so that it can be unplugged.
     pub(crate) fn behind_port(mut self) -> Self {
         self.port = true;
@@ -147,7 +142,7 @@ mod tests {
         let disk = Disk::null("d0", 4096)
             .ioqpairs(2)
             .set("dbcs", "off")
-            .depth(4)
+            .set("mqes", 3)
             .behind_port();
         let words = disk.words(0);
         assert_eq!(words[3], "pcie-root-port,id=d0-port,chassis=1,slot=1");

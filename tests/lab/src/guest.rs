@@ -4,7 +4,6 @@
 
 use crate::{
     channel::{
-        base64_decode,
         Channel,
         Output, //
     },
@@ -148,12 +147,6 @@ impl Guest {
         })
     }
 
-    /// Reads a file of the guest.
-    pub(crate) fn fetch(&mut self, path: &str) -> Result<Vec<u8>> {
-        let text = self.check(&format!("base64 {path}"), Duration::from_secs(120))?;
-        base64_decode(&text).ok_or_else(|| self.failure(path, "is not base64"))
-    }
-
     /// The kernel's log up to now.
     pub(crate) fn console(&self) -> Result<String> {
         let bytes = fs::read(&self.files.console).at("read the guest's console")?;
@@ -207,11 +200,6 @@ impl Guest {
         let disk = self.disks.iter().find(|disk| disk.id() == id);
         let words = disk.map(Disk::plug).unwrap_or_default();
         self.qmp("device_add", words).map(drop)
-    }
-
-    /// QEMU's process.
-    pub(crate) fn pid(&self) -> u32 {
-        self.process.child.id()
     }
 
     /// What a reader of this guest's figures must know.

@@ -28,8 +28,6 @@ use std::{
 pub(crate) struct Extra {
     /// Path in the guest and content.
     pub(crate) files: Vec<(String, Vec<u8>)>,
-    /// Path in the guest and program on the host.
-    pub(crate) programs: Vec<(String, PathBuf)>,
 }
 
 /// Makes the archive.
@@ -42,9 +40,6 @@ pub(crate) fn build(lab: &Lab, kernel: &Kernel, extra: &Extra) -> Result<Vec<u8>
     archive.file("init", 0o755, include_bytes!("init.sh"));
     for (path, content) in &extra.files {
         archive.file(path, 0o755, content);
-    }
-    for (path, program) in &extra.programs {
-        add_program(lab, &mut archive, path, program)?;
     }
     for program in programs::guest(lab)? {
         add_program(lab, &mut archive, &in_bin(&program), &program)?;

@@ -80,8 +80,6 @@ pub(crate) struct Kernel {
     pub(crate) dir: PathBuf,
     /// What `uname -r` says.
     pub(crate) release: String,
-    /// Its configuration.
-    pub(crate) flavour: Flavour,
 }
 
 impl Kernel {
@@ -101,12 +99,11 @@ impl Kernel {
         Ok(modules)
     }
 
-    fn stored(dir: PathBuf, flavour: Flavour) -> Option<Self> {
+    fn stored(dir: PathBuf) -> Option<Self> {
         let release = fs::read_to_string(dir.join("release")).ok()?;
         Some(Self {
             dir,
             release: release.trim().to_owned(),
-            flavour,
         })
     }
 }
@@ -114,8 +111,7 @@ impl Kernel {
 /// The kernel of this checkout, from the store or built now.
 pub(crate) fn get(lab: &Lab, flavour: Flavour, from: &From) -> Result<Kernel> {
     if let Some(dir) = &from.built {
-        let missing = || Failure::new("use a built kernel", format!("none in {}", dir.display()));
-        return Kernel::stored(dir.clone(), flavour).ok_or_else(missing);
+        return built(dir, flavour);
     }
     let toolchain = Toolchain::get(lab)?;
     let source = source::get(lab, from.tree.as_deref())?;
@@ -123,11 +119,11 @@ pub(crate) fn get(lab: &Lab, flavour: Flavour, from: &From) -> Result<Kernel> {
         .cache
         .join("kernels")
         .join(key(lab, flavour, &source, &toolchain)?);
-    if let Some(kernel) = Kernel::stored(dir.clone(), flavour) {
+    if let Some(kernel) = Kernel::stored(dir.clone()) {
         return Ok(kernel);
     }
     let _lock = lab.lock("kernel build")?;
-    if let Some(kernel) = Kernel::stored(dir.clone(), flavour) {
+    if let Some(kernel) = Kernel::stored(dir.clone()) {
         return Ok(kernel);
     }
     let build = Build {
@@ -138,6 +134,21 @@ pub(crate) fn get(lab: &Lab, flavour: Flavour, from: &From) -> Result<Kernel> {
         toolchain,
     };
     build.run(&dir)
+}
+
+/// A kernel that the user has named.
+fn built(dir: &Path, flavour: Flavour) -> Result<Kernel> {
+    let step = format!(
+        "use the built {} kernel in {}",
+        flavour.name(),
+        dir.display()
+    );
+    let config = fs::read_to_string(dir.join("config")).unwrap_or_default();
+    let is_debug = config.lines().any(|line| line == "CONFIG_PROVE_LOCKING=y");
+    if is_debug != (flavour == Flavour::Debug) {
+        return Err(Failure::new(step, "it has another configuration"));
+    }
+    Kernel::stored(dir.to_path_buf()).ok_or_else(|| Failure::new(step, "there is none"))
 }
 
 fn key(lab: &Lab, flavour: Flavour, source: &Source, toolchain: &Toolchain) -> Result<String> {
@@ -169,12 +180,11 @@ impl Build<'_> {
             return Ok(Kernel {
                 dir: dir.to_path_buf(),
                 release: self.version.clone(),
-                flavour: self.flavour,
             });
         }
         self.keep(dir)?;
         let cause = "its products are not in the store";
-        Kernel::stored(dir.to_path_buf(), self.flavour).ok_or_else(|| Failure::new(what, cause))
+        Kernel::stored(dir.to_path_buf()).ok_or_else(|| Failure::new(what, cause))
     }
 
     fn integrate(&self) -> Result<()> {

@@ -20,6 +20,7 @@ mod kernel;
 mod key;
 mod lab;
 mod needs;
+mod own;
 mod programs;
 mod progress;
 mod qmp;

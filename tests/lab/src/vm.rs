@@ -22,6 +22,7 @@ use crate::{
         make_dir,
         Lab, //
     },
+    own,
     qmp::Qmp,
     step::{
         end_with_us,
@@ -137,14 +138,6 @@ impl Vm {
     /// Puts a file into the guest.
     pub(crate) fn file(mut self, path: &str, content: impl Into<Vec<u8>>) -> Self {
         self.extra.files.push((path.to_owned(), content.into()));
-        self
-    }
-
-    /// Puts one of the host's programs, with its libraries, into the guest.
-    pub(crate) fn program(mut self, path: &str, program: &Path) -> Self {
-        self.extra
-            .programs
-            .push((path.to_owned(), program.to_owned()));
         self
     }
 
@@ -302,15 +295,15 @@ pub(crate) struct Files {
     channel: PathBuf,
     monitor: PathBuf,
     sockets: PathBuf,
+    _lock: File,
 }
 
 impl Files {
     fn new(lab: &Lab, name: &str) -> Result<Self> {
-        let folder = lab.out.join("vm").join(name);
+        let (folder, lock) = own_folder(lab, name)?;
         make_dir(&folder)?;
         // A socket's path may have 107 bytes only, so that it can't be in the checkout.
-        let sockets = std::env::temp_dir().join(format!("irqmod-lab.{}", std::process::id()));
-        make_dir(&sockets)?;
+        let sockets = own::folder(&std::env::temp_dir())?;
         let files = Self {
             console: folder.join("console.log"),
             guest_errors: folder.join("guest-errors.log"),
@@ -320,11 +313,29 @@ impl Files {
             monitor: sockets.join(format!("{name}.monitor")),
             sockets,
             folder,
+            _lock: lock,
         };
         for path in [&files.console, &files.guest_errors] {
             fs::write(path, "").at(format!("write {}", path.display()))?;
         }
         Ok(files)
+    }
+}
+
+/// A guest's folder that no other lab uses now.
+fn own_folder(lab: &Lab, name: &str) -> Result<(PathBuf, File)> {
+    let mut number = 1;
+    loop {
+        let suffix = if number == 1 {
+            String::new()
+        } else {
+            format!("-{number}")
+        };
+        let folder = lab.out.join("vm").join(format!("{name}{suffix}"));
+        if let Some(lock) = lab.try_lock(&format!("guest {}", folder.display()))? {
+            return Ok((folder, lock));
+        }
+        number += 1;
     }
 }
 

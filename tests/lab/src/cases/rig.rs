@@ -11,14 +11,17 @@ use crate::{
     },
     guest::Guest,
     kernel::Flavour,
-    lab::make_dir,
+    own,
     test::Context,
     vm::Vm, //
 };
 use std::{
     fs,
     fs::File,
-    path::PathBuf,
+    path::{
+        Path,
+        PathBuf, //
+    },
     time::Duration, //
 };
 
@@ -79,8 +82,6 @@ impl Driver {
 pub(crate) struct Rig {
     /// The guest.
     pub(crate) guest: Guest,
-    /// The driver.
-    pub(crate) driver: Driver,
     allowed: &'static [&'static str],
     _store: Option<Store>,
 }
@@ -155,7 +156,6 @@ impl Plan {
         let kernel = context.kernel(self.flavour)?;
         let mut rig = Rig {
             guest: self.vm.boot(context.lab, kernel)?,
-            driver: self.driver,
             allowed: self.allowed,
             _store: self.store,
         };
@@ -208,9 +208,7 @@ pub(crate) struct Store {
 impl Store {
     /// A file full of holes.
     pub(crate) fn new(name: &str) -> Result<Self> {
-        let folder = PathBuf::from("/dev/shm/irqmod-lab");
-        make_dir(&folder)?;
-        let path = folder.join(format!("{name}.{}", std::process::id()));
+        let path = own::folder(Path::new("/dev/shm"))?.join(name);
         let step = format!("make the disk {}", path.display());
         let file = File::create(&path).at(&step)?;
         file.set_len(DISK_MIB << 20).at(&step)?;
@@ -220,7 +218,8 @@ impl Store {
 
 impl Drop for Store {
     fn drop(&mut self) {
-        // If it has gone already, so much the better.
+        // If it has gone already, so much the better; the folder goes with its last file.
         let _ = fs::remove_file(&self.path);
+        let _ = self.path.parent().map(fs::remove_dir);
     }
 }
