@@ -134,13 +134,16 @@ fn latency(results: &[BTreeMap<String, u64>]) -> Option<Latency> {
         .iter()
         .filter_map(|r| Some(*r.get("lat_mean_ns")? as f64 * *r.get("consumed")? as f64))
         .sum();
+    let max_ns = worst("lat_max_ns")?;
+    // The module reports upper bounds of buckets, which may lie above everything it has seen.
+    let bound = |name: &str| Some(worst(name)?.min(max_ns));
     Some(Latency {
         count: total,
         mean_ns: weighted / total.max(1) as f64,
-        p50_ns: worst("lat_p50_ns")?,
-        p99_ns: worst("lat_p99_ns")?,
-        p999_ns: worst("lat_p999_ns")?,
-        max_ns: worst("lat_max_ns")?,
+        p50_ns: bound("lat_p50_ns")?,
+        p99_ns: bound("lat_p99_ns")?,
+        p999_ns: bound("lat_p999_ns")?,
+        max_ns,
     })
 }
 
@@ -165,6 +168,14 @@ mod tests {
         let latency = edu.latency.unwrap();
         assert_eq!(latency.mean_ns, 40.0);
         assert_eq!(latency.p99_ns, 50);
+    }
+
+    #[test]
+    fn a_percentile_is_not_above_the_largest() {
+        let text =
+            "consumed 5\nlat_mean_ns 3\nlat_p50_ns 4\nlat_p99_ns 8\nlat_p999_ns 8\nlat_max_ns 7";
+        let latency = summary(&[proc::counters(text)]).latency.unwrap();
+        assert_eq!((latency.p50_ns, latency.p99_ns, latency.max_ns), (4, 7, 7));
     }
 
     #[test]

@@ -10,8 +10,10 @@ use plotters::{
     coord::{
         ranged1d::{
             AsRangedCoord,
+            Ranged,
             ValueFormatter, //
         },
+        types::RangedCoordf64,
         Shift, //
     },
     prelude::*,
@@ -26,6 +28,10 @@ use plotters::{
 type Problem = Box<dyn std::error::Error>;
 /// A picture.
 type Svg = Result<String, Problem>;
+/// Where it is drawn.
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+/// Its coordinates: a value to the right, rows downwards.
+type Chart<'a, 'b, X> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<X, RangedCoordf64>>;
 
 /// Colours of hardirq, softirq, task and idle.
 pub(crate) const SHARES: [(&str, RGBColor); 4] = [
@@ -54,10 +60,7 @@ fn font(size: i32) -> TextStyle<'static> {
     ("sans-serif", size).into_font().color(&INK)
 }
 
-fn draw(
-    height: u32,
-    with: impl FnOnce(&DrawingArea<SVGBackend<'_>, Shift>) -> Result<(), Problem>,
-) -> Svg {
+fn draw(height: u32, with: impl FnOnce(&Area<'_>) -> Result<(), Problem>) -> Svg {
     let mut svg = String::new();
     {
         let root = SVGBackend::with_string(&mut svg, (WIDTH, height)).into_drawing_area();
@@ -111,14 +114,14 @@ pub(crate) fn timeline(row: &Row, repeat: &Repeat) -> Svg {
             (to > from).then(|| Rectangle::new([(from, 1.08), (to, 1.28)], WAITS.filled()))
         });
         chart.draw_series(waits)?;
-        let side = |text: String, y: f64, size| {
-            let (x, y) = chart.backend_coord(&(0.0, y));
-            let style = font(size).pos(Pos::new(HPos::Right, VPos::Center));
-            root.draw(&Text::new(text, (x - 10, y), style))
-        };
-        side(label(row), 0.62, 14)?;
-        side(row.status.text().to_owned(), 0.30, 12)?;
-        side("task waits".to_owned(), 1.18, 11)?;
+        for (text, y, size) in [
+            (label(row), 0.62, 14),
+            (row.status.text().to_owned(), 0.30, 12),
+            ("task waits".to_owned(), 1.18, 11),
+        ] {
+            let (px, py) = chart.backend_coord(&(0.0, y));
+            write(root, text, (px - 10, py), HPos::Right, size)?;
+        }
         Ok(())
     })
 }
@@ -194,12 +197,7 @@ impl Bars<'_> {
         })
     }
 
-    fn on<X>(
-        &self,
-        root: &DrawingArea<SVGBackend<'_>, Shift>,
-        x: X,
-        min: f64,
-    ) -> Result<(), Problem>
+    fn on<X>(&self, root: &Area<'_>, x: X, min: f64) -> Result<(), Problem>
     where
         X: AsRangedCoord<Value = f64>,
         X::CoordDescType: ValueFormatter<f64>,
@@ -225,32 +223,65 @@ impl Bars<'_> {
             .label_style(font(12))
             .axis_style(FAINT)
             .draw()?;
-        for (i, (name, values)) in self.rows.iter().enumerate() {
-            let step = 0.8 / values.len().max(1) as f64;
-            let top = |k: usize| i as f64 + 0.1 + k as f64 * step;
-            for (k, value) in values.iter().enumerate() {
-                let shown = value.unwrap_or(min).max(min);
-                let bar = [(min, top(k)), (shown, top(k) + step * 0.9)];
-                chart.draw_series([Rectangle::new(bar, BARS[k % 3].filled())])?;
-                let (px, py) = chart.backend_coord(&(shown, top(k) + step * 0.45));
-                let style = font(11).pos(Pos::new(HPos::Left, VPos::Center));
-                let text = super::table::number(*value, self.digits);
-                root.draw(&Text::new(text, (px + 4, py), style))?;
-            }
-            let (px, py) = chart.backend_coord(&(min, i as f64 + 0.5));
-            let style = font(14).pos(Pos::new(HPos::Right, VPos::Center));
-            root.draw(&Text::new(name.clone(), (px - 10, py), style))?;
+        for row in 0..self.rows.len() {
+            self.row(root, &mut chart, row, min)?;
         }
+        self.lines(root, &mut chart)
+    }
+
+    /// One row: its name and its bars, each with its number.
+    fn row<X: Ranged<ValueType = f64>>(
+        &self,
+        root: &Area<'_>,
+        chart: &mut Chart<'_, '_, X>,
+        row: usize,
+        min: f64,
+    ) -> Result<(), Problem> {
+        let (name, values) = &self.rows[row];
+        let step = 0.8 / values.len().max(1) as f64;
+        for (k, value) in values.iter().enumerate() {
+            let top = row as f64 + 0.1 + k as f64 * step;
+            let shown = value.unwrap_or(min).max(min);
+            let bar = [(min, top), (shown, top + step * 0.9)];
+            chart.draw_series([Rectangle::new(bar, BARS[k % 3].filled())])?;
+            let (px, py) = chart.backend_coord(&(shown, top + step * 0.45));
+            let text = super::table::number(*value, self.digits);
+            write(root, text, (px + 4, py), HPos::Left, 11)?;
+        }
+        let (px, py) = chart.backend_coord(&(min, row as f64 + 0.5));
+        write(root, name.clone(), (px - 10, py), HPos::Right, 14)
+    }
+
+    /// The dashed lines.
+    fn lines<X: Ranged<ValueType = f64>>(
+        &self,
+        root: &Area<'_>,
+        chart: &mut Chart<'_, '_, X>,
+    ) -> Result<(), Problem> {
         for (value, text) in &self.marks {
-            let ends = [(*value, -self.headroom()), (*value, count)];
+            let ends = [
+                (*value, -self.headroom()),
+                (*value, self.rows.len() as f64), //
+            ];
             let line = DashedLineSeries::new(ends, 5, 4, WAITS.stroke_width(1));
             chart.draw_series(line)?;
             let (px, py) = chart.backend_coord(&(*value, -self.headroom() / 2.0));
-            let style = font(11).pos(Pos::new(HPos::Right, VPos::Center));
-            root.draw(&Text::new(text.clone(), (px - 4, py), style))?;
+            write(root, text.clone(), (px - 4, py), HPos::Right, 11)?;
         }
         Ok(())
     }
+}
+
+/// Text beside a point, on its height.
+fn write(
+    root: &Area<'_>,
+    text: String,
+    at: (i32, i32),
+    side: HPos,
+    size: i32,
+) -> Result<(), Problem> {
+    let style = font(size).pos(Pos::new(side, VPos::Center));
+    Ok(root.draw(&Text::new(text, at, style))?)
 }
 
 /// 1500000 as 1.5M.
