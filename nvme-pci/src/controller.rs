@@ -108,6 +108,15 @@ impl Transport for NvmePci {
         1 + usize::from(cpus) + usize::from(write_queues) + usize::from(poll_queues)
     }
 
+    fn kinds() -> u32 {
+        let wanted = params::wanted();
+        match (wanted.write_queues, wanted.poll_queues) {
+            (0, 0) => 1,
+            (_, 0) => 2,
+            _ => 3,
+        }
+    }
+
     fn attach(b: Bound<'_, Self>) -> Result {
         let regs = Registers::map(b.device())?;
         *b.data().registers.lock() = Some(regs.clone());

@@ -224,7 +224,8 @@ impl IoQueue {
 
     #[cold]
     fn unknown(&self, cqe: &Cqe) {
-        pr_warn!(
+        // Once: the device decides how often this happens.
+        kernel::pr_warn_once!(
             "queue {}: answer to a command that the device does not have, id {:#x}\n",
             self.qid,
             cqe.cid.raw()

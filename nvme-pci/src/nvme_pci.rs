@@ -39,6 +39,7 @@ mod pci;
 pub mod plan;
 pub mod prp;
 pub mod queue;
+mod quirks;
 mod reset;
 mod sync;
 

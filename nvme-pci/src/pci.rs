@@ -8,7 +8,8 @@ use crate::{
         driver::NvmeDriver,
         Registration, //
     },
-    params, //
+    params,
+    quirks, //
 };
 use kernel::{
     device::Core,
@@ -40,7 +41,8 @@ impl pci::Driver for Driver {
         dev: &'bound pci::Device<Core<'_>>,
         _info: Option<&'bound ()>,
     ) -> impl PinInit<Registration<NvmePci>, Error> + 'bound {
-        Registration::new(dev, 0, NvmePci::new())
+        let quirks = quirks::of_device(dev.vendor_id().as_raw(), dev.device_id());
+        Registration::new(dev, quirks, NvmePci::new())
     }
 
     fn unbind<'bound>(

@@ -147,8 +147,12 @@ fn delete_queues(b: Bound<'_, NvmePci>, last: u16) {
 /// The device is going to delete it, so no doorbell of it may be rung from here on. The line
 /// itself stays requested: its mask must outlive what the device still sends.
 pub(crate) fn stop_queue(queue: Pin<&Line<IoQueue>>) {
-    queue.disable();
-    queue.pause();
+    if queue.disable() {
+        queue.pause();
+        // A line that is not moderated has no pause. In any case this waits for a handler that
+        // found the queue enabled, and may be about to ring its doorbell.
+        queue.exclusive(|_, _| ());
+    }
 }
 
 /// Stops all I/O queues. The block layer sends nothing any more.

@@ -17,6 +17,7 @@ use kernel::{
 };
 
 /// Requests that end together. Dropping it ends them.
+#[repr(transparent)]
 pub(crate) struct Batch {
     iob: bindings::io_comp_batch,
 }
@@ -42,7 +43,7 @@ impl Batch {
         if iob.is_null() {
             return f(&mut Batch::new());
         }
-        // SAFETY: valid by the requirements; `Batch` has this one field.
+        // SAFETY: valid by the requirements; `Batch` is transparent.
         let batch = unsafe { &mut *iob.cast::<Batch>() };
         // A reference does not drop the batch: its maker ends the requests.
         f(batch)

@@ -7,10 +7,7 @@ use super::{
     state::State,
     transport::Transport, //
 };
-use crate::{
-    blk,
-    plan::Kind, //
-};
+use crate::blk;
 use kernel::{
     bindings,
     error::to_result,
@@ -136,19 +133,13 @@ impl<'a, T: Transport> Bound<'a, T> {
     }
 
     fn alloc_io_set(self) {
-        let plan = self.data().plan();
-        let maps = match (plan.set(Kind::Read).count, plan.set(Kind::Poll).count) {
-            (0, 0) => 1,
-            (_, 0) => 2,
-            _ => 3,
-        };
         // SAFETY: the set lives in the block, the operations are static, and the queues exist.
         let done = to_result(unsafe {
             bindings::nvme_alloc_io_tag_set(
                 self.as_raw(),
                 self.io_set.get(),
                 blk::io_ops::<T>(),
-                maps,
+                T::kinds(),
                 blk::CMD_SIZE,
             )
         });

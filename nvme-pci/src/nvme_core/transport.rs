@@ -36,6 +36,11 @@ pub(crate) trait Transport: Sized + Send + Sync + 'static {
     /// How many hardware queues there can ever be, the admin queue included.
     fn max_queues() -> usize;
 
+    /// How many kinds of I/O queues there can ever be, in the order of [`Kind`](crate::plan::Kind).
+    ///
+    /// The block layer's maps are made once, so this is not what the first restart happens to get.
+    fn kinds() -> u32;
+
     /// Called once, before anything else: get the registers, make the admin queue.
     fn attach(b: Bound<'_, Self>) -> Result;
 
