@@ -142,15 +142,16 @@ fn split(bytes: &[u8]) -> (&[u8], Option<&[u8]>) {
 fn parse(line: &[u8]) -> Result<Record> {
     let line = String::from_utf8_lossy(line);
     let words: Vec<_> = line.split_whitespace().collect();
-    let number = |word: &str| word.parse::<u32>().at(STEP);
-    match words.as_slice() {
-        ["ready"] => Ok(Record::Ready),
-        ["end", n, code] => Ok(Record::End {
-            number: number(n)?,
-            code: number(code)? as i32,
-        }),
-        _ => Err(Failure::new(STEP, format!("not understood: {line}"))),
-    }
+    let end = |number: &str, code: &str| {
+        let (number, code) = (number.parse().ok()?, code.parse().ok()?);
+        Some(Record::End { number, code })
+    };
+    let record = match words.as_slice() {
+        ["ready"] => Some(Record::Ready),
+        ["end", number, code] => end(number, code),
+        _ => None,
+    };
+    record.ok_or_else(|| Failure::new(STEP, format!("not understood: {line:?}")))
 }
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

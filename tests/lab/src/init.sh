@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# The guest's first process: sets the machine up, then serves commands from the second serial line.
+# The guest's first process: sets the machine up and waits for orphans while another shell serves
+# commands. It can't do that itself: an orphan's end would interrupt it in the middle of a line.
 
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
@@ -20,13 +21,6 @@ set_if_there /sys/module/rcupdate/parameters/rcu_cpu_stall_timeout 3
 
 export PATH=/bin HOME=/ TERM=dumb
 stty -F /dev/ttyS1 raw -echo
-exec </dev/ttyS1 >/dev/ttyS1 2>&1
-printf '\036ready\n'
-while read -r number command; do
-	command=$(echo "$command" | base64 -d)
-	echo "<5>lab: #$number: $(echo "$command" | head -n 1 | cut -c 1-200)" > /dev/kmsg
-	sh -c "$command" </dev/null
-	printf '\036end %s %s\n' "$number" "$?"
-done
+/serve </dev/ttyS1 >/dev/ttyS1 2>&1
 echo "<2>lab: the command channel is closed" > /dev/kmsg
 poweroff -f

@@ -38,6 +38,7 @@ pub(crate) fn build(lab: &Lab, kernel: &Kernel, extra: &Extra) -> Result<Vec<u8>
     }
     archive.character("dev/console", 5, 1);
     archive.file("init", 0o755, include_bytes!("init.sh"));
+    archive.file("serve", 0o755, include_bytes!("serve.sh"));
     for (path, content) in &extra.files {
         archive.file(path, 0o755, content);
     }

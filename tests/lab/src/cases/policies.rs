@@ -139,7 +139,7 @@ fn spurious(context: &Context<'_>) -> Result<Outcome> {
     let plan = Plan::with_disks("spurious", POLICIES[1], [crowded_disk()], None);
     let mut rig = plan.vm(crowded).start(context)?;
     storm(&mut rig, 128, context.count(3, 20))?;
-    let text = rig.sh("for irq in $(vectors); do grep unhandled /proc/irq/$irq/spurious; done")?;
+    let text = rig.sh("for irq in $(vectors); do grep ^unhandled /proc/irq/$irq/spurious; done")?;
     let numbers = text
         .split_whitespace()
         .filter_map(|word| word.parse::<u64>().ok());
