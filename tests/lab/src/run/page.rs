@@ -208,7 +208,9 @@ fn timelines(rows: &[&Row]) -> Result<String, Box<dyn std::error::Error>> {
         &key,
         &pictures,
         "Height: share of CPU 0, 0 to 100 %. The dark strip above marks each stretch in which the \
-         ordinary task pinned to CPU 0 wanted to run and could not. First repeat of each row.",
+         ordinary task pinned to CPU 0 wanted to run and could not. First repeat of each row. \
+         (threaded: the threads of interrupts are real-time tasks; the kernel keeps 50 ms of each \
+         second for ordinary ones, hence waits of 950 ms.)",
     ))
 }
 

@@ -54,8 +54,8 @@ pub(crate) fn cells(row: &Row) -> [String; 14] {
         number(row.lat_mean_us, 1),
         number(row.lat_p99_us, 1),
         number(row.lat_p999_us, 1),
-        number(row.irqs_per_io, 3),
-        row.deferrals.to_string(),
+        ratio(row.irqs_per_io),
+        number(Some(row.deferrals as f64), 0),
         share(|s| s.hardirq),
         share(|s| s.softirq),
         share(|s| s.task),
@@ -66,6 +66,18 @@ pub(crate) fn cells(row: &Row) -> [String; 14] {
 /// A wait in milliseconds, short ones with more digits.
 pub(crate) fn wait(ms: Option<f64>) -> String {
     number(ms, if ms.is_some_and(|ms| ms < 1.0) { 3 } else { 1 })
+}
+
+/// Interrupts per request, rare ones with more digits.
+fn ratio(value: Option<f64>) -> String {
+    number(
+        value,
+        if value.is_some_and(|v| v < 0.01) {
+            5
+        } else {
+            3
+        },
+    )
 }
 
 /// With commas between thousands; a dash for what was not measured.
@@ -101,7 +113,7 @@ pub(crate) fn render(results: &Results) -> String {
     let mut table = Table::new();
     table
         .load_preset(UTF8_FULL_CONDENSED)
-        .set_content_arrangement(ContentArrangement::Disabled)
+        .set_content_arrangement(ContentArrangement::Dynamic)
         .set_header(HEADS);
     for row in &results.rows {
         let cells = cells(row).into_iter().enumerate().map(|(i, text)| match i {
