@@ -20,7 +20,8 @@
 //!
 //! Poller and thread give a source back under the queue lock, in this order: complete the poller,
 //! release the source, unmask, look once. A completion that came between the last drain and the
-//! unmask has an interrupt kept for it, or is seen by that look. Because all of it is under the
+//! unmask has an interrupt kept for it, or is seen by that look. A look that takes the source again
+//! does not mask; the handler does, if an interrupt comes. Because all of it is under the
 //! lock, a pause that has joined the poller and then takes the lock has joined the whole way out,
 //! also of a poller that was completed early.
 
@@ -75,6 +76,15 @@ pub enum Handled {
     Handled,
     /// Dealt with: the interrupt thread is to be woken.
     WakeThread,
+}
+
+/// What the handler does with an interrupt of a source that is not simply open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Absorb {
+    Yes,
+    No,
+    /// The source was given back in the meantime.
+    LookAgain,
 }
 
 /// What the thread does after one drain.
@@ -152,18 +162,27 @@ impl Moderator {
     /// An interrupt. Hardirq, or a forced interrupt thread, or a replay.
     pub fn on_interrupt<S: Source, P: Platform>(&self, source: &S, platform: &P) -> Handled {
         self.stats.on_interrupt();
-        let now = match self.state.transition_to_entered() {
-            Entry::Plain(now) => now,
-            Entry::AfterUnmask(_) if !source.pending() => {
-                self.stats.on_forgiven();
-                return Handled::Handled;
+        let now = loop {
+            let now = match self.state.transition_to_entered() {
+                Entry::Plain(now) => now,
+                Entry::AfterUnmask(_) if !source.pending() => {
+                    self.stats.on_forgiven();
+                    return Handled::Handled;
+                }
+                Entry::AfterUnmask(now) => now,
+            };
+            if now.is_normal() {
+                break now;
             }
-            Entry::AfterUnmask(now) => now,
+            match self.absorb(now, source, platform) {
+                Absorb::Yes => {
+                    self.stats.on_absorbed();
+                    return Handled::Handled;
+                }
+                Absorb::No => break now,
+                Absorb::LookAgain => (),
+            }
         };
-        if !now.is_normal() && self.must_absorb(now, source) {
-            self.stats.on_absorbed();
-            return Handled::Handled;
-        }
         if !now.contains(Snapshot::INIT) {
             return self.drain_in_handler(source, platform, Budget::UNLIMITED);
         }
@@ -173,9 +192,28 @@ impl Moderator {
         }
     }
 
-    /// Whether the source is someone else's, or shut.
-    fn must_absorb<S: Source>(&self, now: Snapshot, source: &S) -> bool {
-        now.is_owned() || now.is_shut() || (now.contains(Snapshot::PAUSED) && !source.reachable())
+    /// Whether the interrupt is to be left alone: the source is someone else's, or shut.
+    ///
+    /// The look after an unmask takes a source without masking the line, because nobody but the
+    /// handler can mask without waiting and be sure that no handler is about to begin. The first
+    /// interrupt that comes masks it.
+    #[cold]
+    fn absorb<S: Source, P: Platform>(&self, now: Snapshot, source: &S, platform: &P) -> Absorb {
+        if now.is_owned() && !now.contains(Snapshot::MASKED) {
+            return match self.state.transition_to_masked_late(platform.mask()) {
+                Deposit::Stored => Absorb::Yes,
+                Deposit::Surplus(token) => {
+                    platform.unmask(token);
+                    Absorb::LookAgain
+                }
+            };
+        }
+        let unreachable = now.contains(Snapshot::PAUSED) && !source.reachable();
+        if now.is_owned() || now.is_shut() || unreachable {
+            Absorb::Yes
+        } else {
+            Absorb::No
+        }
     }
 
     /// Asks the policy; gathers only what it wants to see.
@@ -243,15 +281,15 @@ impl Moderator {
         }
         let claim = self.state.transition_to_claimed();
         if claim == Claim::Won {
-            self.take_over(platform, to);
+            self.keep(platform, platform.mask());
+            self.schedule(platform, to);
         }
         claim
     }
 
-    /// The source was just taken: mask the line, then schedule the one who drains.
-    fn take_over<P: Platform>(&self, platform: &P, to: Deferral) {
+    /// The source was just taken: schedules the one who drains.
+    fn schedule<P: Platform>(&self, platform: &P, to: Deferral) {
         self.stats.on_deferral();
-        self.keep(platform, platform.mask());
         if to == Deferral::Softirq {
             platform.defer(to);
         }
@@ -371,7 +409,7 @@ impl Moderator {
         }
         let reclaim = self.state.transition_to_reclaimed();
         if reclaim == Reclaim::Won {
-            self.take_over(platform, to);
+            self.schedule(platform, to);
         }
         reclaim
     }

@@ -9,10 +9,11 @@
 //!   point).
 //! - An interrupt that arrives while a [`MaskToken`] is out is either kept, and replayed once by
 //!   the last [`Platform::unmask`], or lost. The moderator copes with both.
-//! - After [`Platform::mask_sync`] the handler is not started while the token is out. After
-//!   [`Platform::mask`] it may be, by messages that were sent before: they are absorbed. (genirq
-//!   never starts it. A platform that does must not also lose interrupts: one message absorbed
-//!   late, and another one lost, add up to a completion that nobody sees.)
+//! - While a token is out the handler is not started. (genirq holds to this because
+//!   [`Platform::mask`] is called by the handler only, and [`Platform::mask_sync`] waits.) A message
+//!   that was sent before a mask and starts the handler all the same is absorbed; a platform on
+//!   which that happens must not also lose interrupts: one absorbed late, and another one lost, add
+//!   up to a completion that nobody sees.
 //! - [`Platform::mask`] does not wait: it may be called by the handler that it would wait for.
 //!
 //! # What an implementation need not handle
@@ -138,7 +139,7 @@ impl PollEnd {
 
 /// One interrupt line with its poller, thread and locks.
 pub trait Platform {
-    /// Disables the line once, without waiting for a running handler. Any context.
+    /// Disables the line once, without waiting. Handler, for itself.
     fn mask(&self) -> MaskToken;
 
     /// Disables the line once and waits until neither handler nor interrupt thread runs. Task.

@@ -8,7 +8,7 @@
 //! |---------|-----------------------------------|------------------------------------------------|
 //! | plain   | none                              | handler                                        |
 //! | open    | `INIT`, perhaps `HANDOFF`         | handler                                        |
-//! | owned   | `INIT POLL MASKED`                | poller or thread, under the queue lock         |
+//! | owned   | `INIT POLL`, `MASKED` (see 7)     | poller or thread, under the queue lock         |
 //! | pausing | `INIT PAUSED`, perhaps the others | whoever did before, until the pause joined it  |
 //! | paused  | `INIT PAUSED MASKED`              | nobody from interrupts                         |
 //! | stopped | `PAUSED`                          | nobody from interrupts                         |
@@ -31,7 +31,7 @@
 //!                                                             9, 5, 13
 //! ```
 //!
-//! Edges 3 and 14 change `HANDOFF` only; 15 and 16 put a token in an open source and take it out.
+//! Edges 3 and 14 change `HANDOFF` only; 17 masks an owned source; 15 and 16 put a token in an open source and take it out.
 //!
 //! | edge | function                                   | by                                      |
 //! |------|--------------------------------------------|-----------------------------------------|
@@ -39,7 +39,7 @@
 //! | 2    | [`State::transition_to_open`]              | request, once the line is ours          |
 //! | 3    | [`State::transition_to_entered`]           | handler: uses `HANDOFF` up              |
 //! | 4    | [`State::transition_to_claimed`]           | handler                                 |
-//! | 5    | [`State::transition_to_masked`]            | after 4 and 7, and pause: token in      |
+//! | 5    | [`State::transition_to_masked`]            | after 4, and pause: token in            |
 //! | 6    | [`State::transition_to_handed_back`]       | poller, thread, under the lock: token out |
 //! | 7    | [`State::transition_to_reclaimed`]         | whoever just unmasked, under the lock   |
 //! | 8    | [`State::transition_to_paused`]            | pause                                   |
@@ -51,6 +51,7 @@
 //! | 14   | [`State::transition_to_reopened`]          | exclusive, before it unmasks            |
 //! | 15   | [`State::transition_to_kept`]              | exclusive, unreachable device: token in |
 //! | 16   | [`State::transition_to_taken_back`]        | exclusive, reachable again: token out   |
+//! | 17   | [`State::transition_to_masked_late`]       | handler, after 7: token in              |
 //!
 //! # Rules
 //!
@@ -63,8 +64,10 @@
 //! 4. Edge 7 is the look after an unmask. It needs `HANDOFF`, which is set only while no handler
 //!    drains (owned, or masked and joined) and which a handler clears before it looks at the queue.
 //!    So whoever finds the bit still set knows that no handler has begun since, and may take the
-//!    source; and whoever finds it cleared knows that a handler looks at the queue with the line
-//!    unmasked, after which every completion has an interrupt of its own.
+//!    source. Whoever finds it cleared knows that a handler has: it began after the unmask, because
+//!    none begins under a token, and looks at the queue with the line open, so that every later
+//!    completion has an interrupt of its own. Edge 7 leaves the line open: a mask that neither
+//!    waits nor comes from the handler could overtake one that is about to begin.
 //! 5. `PAUSED` without `INIT` is final until the next request: the moderator leaves it by edge 1
 //!    only.
 //!
@@ -197,7 +200,7 @@ pub enum HandBack {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a reclaimed source is not drained unless it is deferred"]
 pub enum Reclaim {
-    /// The source is owned now. The caller masks the line and defers.
+    /// The source is owned now. The caller defers.
     Won,
     /// A handler has begun since the unmask, or a pause has.
     Lost,
@@ -379,6 +382,11 @@ impl State {
     /// Edge 5: takes the token in.
     pub fn transition_to_masked(&self, token: MaskToken) -> Deposit {
         self.deposit(token, |_| true)
+    }
+
+    /// Edge 17: takes the token in if the source is still owned.
+    pub fn transition_to_masked_late(&self, token: MaskToken) -> Deposit {
+        self.deposit(token, Snapshot::is_owned)
     }
 
     /// Edge 15: takes the token in if the line is dedicated and not stopped.

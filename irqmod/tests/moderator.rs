@@ -270,12 +270,17 @@ fn miss_03_the_look_after_the_unmask_defers_again() {
     rig.take_trace();
     *rig.on_complete.borrow_mut() = Some(Box::new(|rig| rig.queue.post(1)));
     assert_eq!(rig.poll(), 1);
-    assert_eq!(
-        rig.take_trace(),
-        ["complete_poller", "unmask", "mask", "defer"]
-    );
-    assert_eq!(rig.moderator.snapshot(), OWNED);
+    assert_eq!(rig.take_trace(), ["complete_poller", "unmask", "defer"]);
+    assert_eq!(rig.moderator.snapshot(), OPEN | Snapshot::POLL);
     assert!(rig.listed.get());
+    // The first interrupt that comes masks the line, and touches nothing.
+    rig.queue.post(1);
+    rig.interrupt();
+    assert_eq!(rig.last_answer(), Handled::Handled);
+    assert_eq!(rig.take_trace(), ["mask"]);
+    assert_eq!(rig.moderator.snapshot(), OWNED);
+    assert_eq!(rig.poll(), 2);
+    assert_eq!(rig.depth.get(), 0);
 }
 
 #[test]

@@ -282,6 +282,14 @@ const EDGES: &[Edge] = &[
         call: |state| deposit(state.transition_to_kept(MaskToken::mint())),
     },
     Edge {
+        name: "17 masked late",
+        needs: POLL,
+        forbids: MASKED,
+        sets: MASKED,
+        clears: NONE,
+        call: |state| deposit(state.transition_to_masked_late(MaskToken::mint())),
+    },
+    Edge {
         name: "16 taken back",
         needs: INIT.union(MASKED),
         forbids: POLL.union(PAUSED),

@@ -17,6 +17,7 @@ use super::{
     },
     world::{
         Line,
+        Order,
         World, //
     },
 };
@@ -54,9 +55,17 @@ pub fn thread() -> Config {
 const PREEMPTIONS: usize = 3;
 
 fn explore(line: Line, config: Config, scenario: fn(Arc<World>)) {
-    let mut builder = Builder::new();
-    builder.preemption_bound = Some(PREEMPTIONS);
-    builder.check(move || scenario(Arc::new(World::new(line, config))));
+    explore_in(move |order| World::new(line, config, order), scenario);
+}
+
+/// Explores from both orders: of the accesses to one atomic loom remembers the last one only, so a
+/// change that begins with a load is not tried before another thread's earlier load.
+fn explore_in(world: impl Fn(Order) -> World + Copy + Send + Sync + 'static, scenario: fn(Arc<World>)) {
+    for order in [Order::HereFirst, Order::OthersFirst] {
+        let mut builder = Builder::new();
+        builder.preemption_bound = Some(PREEMPTIONS);
+        builder.check(move || scenario(Arc::new(world(order))));
+    }
 }
 
 /// Runs `f` on another CPU.
@@ -67,10 +76,23 @@ fn spawn(world: &Arc<World>, f: fn(&World)) -> thread::JoinHandle<()> {
 
 /// Runs `others` on other CPUs and `here` on this one, and looks at what is left.
 fn race(world: Arc<World>, others: &[fn(&World)], here: fn(&World)) {
-    let others: Vec<_> = others.iter().map(|f| spawn(&world, *f)).collect();
-    here(&world);
-    for other in others {
-        other.join().unwrap();
+    match world.order {
+        Order::HereFirst => {
+            let others: Vec<_> = others.iter().map(|f| spawn(&world, *f)).collect();
+            here(&world);
+            for other in others {
+                other.join().unwrap();
+            }
+        }
+        Order::OthersFirst => {
+            let (first, rest) = others.split_first().unwrap();
+            let here = spawn(&world, here);
+            let rest: Vec<_> = rest.iter().map(|f| spawn(&world, *f)).collect();
+            first(&world);
+            for other in rest.into_iter().chain([here]) {
+                other.join().unwrap();
+            }
+        }
     }
     world.assert_settled();
 }
@@ -277,13 +299,13 @@ pub fn exclusive_unreachable(line: Line, config: Config) {
 
 /// The first interrupt comes before the request is finished.
 pub fn request(line: Line, config: Config) {
-    let mut builder = Builder::new();
-    builder.preemption_bound = Some(PREEMPTIONS);
-    builder.check(move || {
-        let world = Arc::new(World::unrequested(line, config));
-        world.moderator.prepare();
-        race(world, &[World::complete], |world| world.moderator.start());
-    });
+    explore_in(
+        move |order| World::unrequested(line, config, order),
+        |world| {
+            world.moderator.prepare();
+            race(world, &[World::complete], |world| world.moderator.start());
+        },
+    );
 }
 
 /// An owned source without a line around it, whose locks would order everything.

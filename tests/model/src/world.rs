@@ -67,6 +67,13 @@ pub enum Line {
     Late,
 }
 
+/// Which thread the exploration begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    HereFirst,
+    OthersFirst,
+}
+
 /// The completion queue.
 pub struct Ring {
     tail: AtomicU32,
@@ -141,6 +148,8 @@ pub struct World {
     pub moderator: Moderator,
     pub ring: Ring,
     line: Line,
+    /// Which thread the exploration begins with.
+    pub order: Order,
     irq: Mutex<Irq>,
     irq_idle: Condvar,
     poller: Mutex<Poller>,
@@ -152,14 +161,14 @@ pub struct World {
 
 impl World {
     /// A requested line.
-    pub fn new(line: Line, config: Config) -> Self {
-        let world = Self::unrequested(line, config);
+    pub fn new(line: Line, config: Config, order: Order) -> Self {
+        let world = Self::unrequested(line, config, order);
         world.moderator.prepare();
         world.moderator.start();
         world
     }
 
-    pub fn unrequested(line: Line, config: Config) -> Self {
+    pub fn unrequested(line: Line, config: Config, order: Order) -> Self {
         // The budget of the thread is not a parameter; with a small one it goes round more often.
         let most = match config {
             Config::Threaded(_) => 1,
@@ -175,6 +184,7 @@ impl World {
                 most,
             },
             line,
+            order,
             irq: Mutex::new(Irq {
                 depth: 0,
                 in_flight: 0,
