@@ -4,7 +4,8 @@
 
 use super::result::{
     Repeat,
-    Row, //
+    Row,
+    Wait, //
 };
 use plotters::{
     coord::{
@@ -80,16 +81,19 @@ pub(crate) fn label(row: &Row) -> String {
     format!("{driver} {}", row.policy)
 }
 
-/// CPU 0 along the load: what it did, and above it when the ordinary task had to wait.
+/// Where in a time line the teeth stand, in units of the height of the shares below them.
+const TEETH: (f64, f64) = (1.1, 1.8);
+
+/// CPU 0 along the load: what it did, and above it how long the ordinary task has been waiting.
 pub(crate) fn timeline(row: &Row, repeat: &Repeat) -> Svg {
-    draw(112, |root| {
+    draw(138, |root| {
         let end = row.load_ms as f64;
         let mut chart = ChartBuilder::on(root)
             .margin(4)
             .margin_right(16)
             .x_label_area_size(22)
             .y_label_area_size(LEFT)
-            .build_cartesian_2d(0.0..end, 0.0..1.3f64)?;
+            .build_cartesian_2d(0.0..end, 0.0..TEETH.1)?;
         chart
             .configure_mesh()
             .disable_mesh()
@@ -108,22 +112,34 @@ pub(crate) fn timeline(row: &Row, repeat: &Repeat) -> Svg {
                 colour.filled(),
             ))?;
         }
-        let waits = repeat.waits.iter().filter_map(|wait| {
-            let from = wait.ms.clamp(0.0, end);
-            let to = (wait.ms + wait.len_ms).clamp(0.0, end);
-            (to > from).then(|| Rectangle::new([(from, 1.08), (to, 1.28)], WAITS.filled()))
-        });
-        chart.draw_series(waits)?;
+        let teeth = repeat.waits.iter().filter_map(|wait| tooth(wait, end));
+        chart.draw_series(teeth.map(|corners| Polygon::new(corners, WAITS.filled())))?;
         for (text, y, size) in [
             (label(row), 0.62, 14),
             (row.status.text().to_owned(), 0.30, 12),
-            ("task waits".to_owned(), 1.18, 11),
+            ("task waits".to_owned(), 1.45, 11),
         ] {
             let (px, py) = chart.backend_coord(&(0.0, y));
             write(root, text, (px - 10, py), HPos::Right, size)?;
         }
         Ok(())
     })
+}
+
+/// A wait as a ramp: at each moment as high as the task has been waiting for; the height of the
+/// band is the length of the load.
+fn tooth(wait: &Wait, end: f64) -> Option<[(f64, f64); 4]> {
+    let (low, high) = TEETH;
+    let height = |ms: f64| low + (high - low) * (ms - wait.ms).clamp(0.0, end) / end;
+    let from = wait.ms.clamp(0.0, end);
+    let to = (wait.ms + wait.len_ms).clamp(0.0, end);
+    let corners = [
+        (from, low),
+        (from, height(from)),
+        (to, height(to)),
+        (to, low), //
+    ];
+    (to > from).then_some(corners)
 }
 
 /// The upper edge of a layer of the stack: steps, not slopes, since shares belong to stretches.
@@ -299,14 +315,7 @@ fn compact(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::{
-        page::tests::well_formed,
-        result::{
-            Point,
-            Wait, //
-        },
-        verdict::tests::good,
-    };
+    use crate::run::{page::tests::well_formed, result::Point, verdict::tests::good};
     use guest_agent::report::Shares;
 
     fn repeat() -> Repeat {
@@ -338,6 +347,23 @@ mod tests {
         assert_eq!(line[..2], [(0.0, 0.75), (1000.0, 0.75)]);
         assert_eq!(line.len(), 8);
         assert_eq!(steps(&repeat(), 3, 4000.0)[7], (4000.0, 1.0));
+    }
+
+    #[test]
+    fn a_wait_is_a_ramp_inside_the_picture() {
+        let wait = |ms, len_ms| Wait { ms, len_ms };
+        let (low, high) = TEETH;
+        let whole = tooth(&wait(0.0, 4000.0), 4000.0).unwrap();
+        assert_eq!(
+            whole,
+            [(0.0, low), (0.0, low), (4000.0, high), (4000.0, low)]
+        );
+        let half = tooth(&wait(1000.0, 2000.0), 4000.0).unwrap();
+        assert!((half[2].1 - (low + high) / 2.0).abs() < 1e-9);
+        // One that began before the load is already high when the picture begins.
+        let early = tooth(&wait(-1000.0, 2000.0), 4000.0).unwrap();
+        assert!(early[0].0 == 0.0 && early[1].1 > low && early[2].0 == 1000.0);
+        assert_eq!(tooth(&wait(4000.0, 50.0), 4000.0), None);
     }
 
     #[test]

@@ -201,16 +201,17 @@ fn timelines(rows: &[&Row]) -> Result<String, Box<dyn std::error::Error>> {
     }
     let key: Vec<(&str, RGBColor)> = chart::SHARES
         .into_iter()
-        .chain([("the ordinary task waits (2 ms and more)", chart::WAITS)])
+        .chain([("the ordinary task waits", chart::WAITS)])
         .collect();
     Ok(figure(
         "What CPU 0 does during the load",
         &key,
         &pictures,
-        "Height: share of CPU 0, 0 to 100 %. The dark strip above marks each stretch in which the \
-         ordinary task pinned to CPU 0 wanted to run and could not. First repeat of each row. \
-         (threaded: the threads of interrupts are real-time tasks; the kernel keeps 50 ms of each \
-         second for ordinary ones, hence waits of 950 ms.)",
+        "Below: shares of CPU 0, 0 to 100 %. Above, in black: for how long the ordinary task pinned \
+         to CPU 0 has been waiting to run; full height is the length of the load, many low teeth \
+         mean that it is served again and again. First repeat of each row. (threaded: the threads \
+         of interrupts are real-time tasks; the kernel keeps 50 ms of each second for ordinary \
+         ones, hence waits of 950 ms.)",
     ))
 }
 
