@@ -206,7 +206,7 @@ fn stop_controller(b: Bound<'_, NvmePci>) -> Result {
 fn start_admin(b: Bound<'_, NvmePci>, regs: &Registers) -> Result {
     let admin = b.queue(0).ok_or(ENODEV)?;
     let size = u32::from(admin.entries().zero_based());
-    admin.reset();
+    IoQueue::reset(&admin);
     regs.write32(Reg::Aqa, size << 16 | size)?;
     regs.write64(Reg::Asq, admin.sq_address())?;
     regs.write64(Reg::Acq, admin.cq_address())?;

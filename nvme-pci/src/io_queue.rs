@@ -136,12 +136,18 @@ impl IoQueue {
         self.completions.dma_address()
     }
 
-    /// Forgets an earlier life. The device does not use the rings, and nobody collects.
-    pub(crate) fn reset(&self) {
-        self.submission.lock().reset();
+    /// Forgets an earlier life. The device does not use the rings. Task context.
+    pub(crate) fn reset(line: &Line<Self>) {
+        line.submission.lock().reset();
+        line.exclusive(|queue, right| queue.forget_answers(right));
+    }
+
+    /// The right keeps pollers out, which a frozen queue does not: they come as long as a request
+    /// has not ended. The slots go first, so that no entry of the old ring finds a request.
+    fn forget_answers(&self, _right: &mut DrainRight<'_>) {
+        self.pending.clear();
         self.completions.reset();
         self.ring.reset();
-        self.pending.clear();
     }
 
     /// Records whether the line has an interrupt, and returns whether it had.
@@ -305,12 +311,22 @@ impl HwQueue for Line<IoQueue> {
         if !self.pending() {
             return false;
         }
-        Line::poll(self, |queue, _right| queue.collect(u32::MAX, batch)).unwrap_or(0) > 0
+        let collected = Line::poll(self, |queue, _right| {
+            if !queue.enabled.load() {
+                return 0;
+            }
+            queue.collect(u32::MAX, batch)
+        });
+        collected.is_some_and(|found| found > 0)
     }
 
     fn reap(&self) {
         // Without a limit there are none left.
         let _ = self.exclusive(|queue, right| queue.drain(right, Budget::UNLIMITED));
+    }
+
+    fn forget(&self) {
+        self.exclusive(|queue, _right| queue.pending.clear());
     }
 
     fn submit_event(&self) {

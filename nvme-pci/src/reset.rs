@@ -98,7 +98,7 @@ fn create_queue(b: Bound<'_, NvmePci>, plan: &Plan, qid: u16) -> Result {
     let queue = b.queue(qid).ok_or(ENODEV)?;
     let entries = queue.entries();
     let vector = plan.vector(qid);
-    queue.reset();
+    IoQueue::reset(&queue);
     b.submit_sync(&Command::create_cq(
         qid,
         entries,

@@ -189,12 +189,9 @@ unsafe fn map_segments(
 
 #[cold]
 fn malformed(e: PrpError) -> Status {
-    pr_err_once_malformed(e);
+    // Once: user space may repeat it at will.
+    kernel::pr_err_once!("request can not be expressed in PRPs: {e:?}\n");
     Status::IOERR
-}
-
-fn pr_err_once_malformed(e: PrpError) {
-    pr_err!("request can not be expressed in PRPs: {e:?}\n");
 }
 
 /// Maps segment by segment, and records each.

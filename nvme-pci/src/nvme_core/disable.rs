@@ -106,6 +106,7 @@ impl<'a, T: Transport> Bound<'a, T> {
                     return;
                 }
                 queue.reap();
+                queue.forget();
             }
         }
         // SAFETY: the controller is disabled, so it does not access the requests' memory; all

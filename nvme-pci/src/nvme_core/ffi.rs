@@ -41,6 +41,7 @@ extern "C" {
         addr: bindings::dma_addr_t,
     ) -> c_int;
     pub(crate) fn nvme_rust_set_min_align_mask(dev: *mut bindings::device, mask: c_uint);
+    pub(crate) fn nvme_rust_dev_to_node(dev: *mut bindings::device) -> c_int;
     pub(crate) fn nvme_rust_queue_dying(q: *mut bindings::request_queue) -> bool;
     pub(crate) fn nvme_rust_pci_is_enabled(pdev: *mut bindings::pci_dev) -> bool;
     pub(crate) fn nvme_rust_pci_channel_offline(pdev: *mut bindings::pci_dev) -> bool;

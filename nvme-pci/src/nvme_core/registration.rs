@@ -93,6 +93,7 @@ impl<T: Transport> Registration<T> {
             (*ctrl).max_segments = blk::MAX_SEGMENTS as u32;
             (*ctrl).max_integrity_segments = 1;
             (*ctrl).queue_count = 1;
+            (*ctrl).numa_node = ffi::nvme_rust_dev_to_node(dev);
         }
         Ok(())
     }
@@ -211,6 +212,9 @@ impl<T: Transport> Registration<T> {
     pub(super) fn frozen(&self) -> bool {
         let b = self.bound();
         if !b.change(State::Resetting) {
+            // A restart is under way and waits for commands that can not be answered any more, and
+            // their timeouts wait for the channel: end them here.
+            b.disable(true);
             return false;
         }
         b.disable(false);

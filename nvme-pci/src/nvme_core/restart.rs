@@ -118,6 +118,9 @@ impl<'a, T: Transport> Bound<'a, T> {
         // SAFETY: as above; only restarts and `free` write it.
         if unsafe { (*ctrl).tagset.is_null() } {
             self.alloc_io_set();
+            // SAFETY: an added controller. If a disabling has started a freeze, no queue took part
+            // in it, but the core would make no namespace until it ends.
+            unsafe { bindings::nvme_unfreeze(ctrl) };
             return Ok(());
         }
         // SAFETY: an added controller with an I/O tag set. Frozen queues must run, so that the

@@ -99,14 +99,15 @@ impl<'a, T: Transport> Bound<'a, T> {
             Step::Look => {}
         }
         if qid != 0 && !rq.set_aborted() {
-            dev_warn!(
-                self.ctrl().device(),
-                "I/O tag {} opcode {:#x} QID {} timeout, aborting\n",
-                rq.tag(),
-                rq.opcode(),
-                qid
-            );
-            if !self.abort(qid, rq.cid()) {
+            if self.abort(qid, rq.cid()) {
+                dev_warn!(
+                    self.ctrl().device(),
+                    "I/O tag {} opcode {:#x} QID {} timeout, aborting\n",
+                    rq.tag(),
+                    rq.opcode(),
+                    qid
+                );
+            } else {
                 rq.clear_aborted();
             }
             return Overdue::Wait;

@@ -99,6 +99,10 @@ pub(crate) trait HwQueue: Send + Sync + 'static {
     /// Collects completions with the queue's interrupt held off. In task context.
     fn reap(&self);
 
+    /// Forgets the requests that the device has, as it is disabled and they are going to be
+    /// cancelled: no late completion may name one. In task context.
+    fn forget(&self);
+
     /// Submits the one asynchronous event request; for the admin queue.
     fn submit_event(&self);
 }

@@ -6,7 +6,13 @@
 //! C helper. These are single instructions, which is what the data path can afford: a volatile
 //! access of an aligned word is what `READ_ONCE` and `WRITE_ONCE` are in C.
 
-use core::cell::UnsafeCell;
+use core::{
+    cell::UnsafeCell,
+    sync::atomic::{
+        compiler_fence,
+        Ordering, //
+    }, //
+};
 use kernel::sync::atomic;
 
 mod sealed {
@@ -47,14 +53,15 @@ impl<T: sealed::Value> Word<T> {
 }
 
 /// Where the hardware keeps loads in order, and stores in order (x86), a volatile access is also an
-/// acquire or a release: the compiler keeps volatile accesses in order, and all that is ordered
-/// here is accessed so.
+/// acquire or a release, once the compiler is kept from moving plain accesses across it.
 impl Word<u32> {
     /// `smp_load_acquire`.
     #[inline(always)]
     pub(crate) fn load_acquire(&self) -> u32 {
         if cfg!(CONFIG_X86) {
-            return self.load();
+            let value = self.load();
+            compiler_fence(Ordering::Acquire);
+            return value;
         }
         // SAFETY: valid and aligned, and all accesses are atomic.
         unsafe { atomic::atomic_load(self.0.get(), atomic::Acquire) }
@@ -64,6 +71,7 @@ impl Word<u32> {
     #[inline(always)]
     pub(crate) fn store_release(&self, value: u32) {
         if cfg!(CONFIG_X86) {
+            compiler_fence(Ordering::Release);
             return self.store(value);
         }
         // SAFETY: valid and aligned, and all accesses are atomic.

@@ -25,6 +25,7 @@ bool nvme_rust_rq_dma_unmap(struct request *rq, struct device *dev, struct dma_i
 bool nvme_rust_use_iova(struct dma_iova_state *state);
 int nvme_rust_dma_mapping_error(struct device *dev, dma_addr_t addr);
 void nvme_rust_set_min_align_mask(struct device *dev, unsigned int mask);
+int nvme_rust_dev_to_node(struct device *dev);
 bool nvme_rust_queue_dying(struct request_queue *q);
 bool nvme_rust_pci_is_enabled(struct pci_dev *pdev);
 bool nvme_rust_pci_channel_offline(struct pci_dev *pdev);
@@ -77,6 +78,11 @@ int nvme_rust_dma_mapping_error(struct device *dev, dma_addr_t addr)
 void nvme_rust_set_min_align_mask(struct device *dev, unsigned int mask)
 {
 	dma_set_min_align_mask(dev, mask);
+}
+
+int nvme_rust_dev_to_node(struct device *dev)
+{
+	return dev_to_node(dev);
 }
 
 bool nvme_rust_queue_dying(struct request_queue *q)
