@@ -347,15 +347,16 @@ impl Moderator {
             return ThreadPass::Done;
         }
         self.stats.on_poll();
-        match self.drain(source, &mut DrainRight::new(), self.config().budget()) {
-            Drain::More(_) if self.guests.load(Relaxed) == 0 => ThreadPass::Again,
-            Drain::More(_) => {
-                // The task waits for this thread, which a storm may never let end by itself. What
-                // is left the task will see when it looks at the end, which is still to come: it
-                // needs the lock for that.
-                self.release(source, platform);
-                ThreadPass::Done
-            }
+        let drain = self.drain(source, &mut DrainRight::new(), self.config().budget());
+        if self.guests.load(Relaxed) != 0 {
+            // A task waits for this thread, which a storm may never let end by itself. What is left
+            // the task will see when it looks at the end, which is still to come: it needs the lock
+            // for that.
+            self.release(source, platform);
+            return ThreadPass::Done;
+        }
+        match drain {
+            Drain::More(_) => ThreadPass::Again,
             Drain::Drained(_) => match self.hand_back(source, platform, Deferral::Thread) {
                 Reclaim::Won => ThreadPass::Again,
                 Reclaim::Lost => ThreadPass::Done,
