@@ -120,7 +120,7 @@ const BUGS: &[Bug] = &[
         file: "state.rs",
         changes: &[("(now - (Snapshot::POLL | Snapshot::MASKED)) | Snapshot::HANDOFF", "(now - Snapshot::MASKED) | Snapshot::HANDOFF")],
         caught_by: "hand_back(Line::Latching, softirq(1))",
-        says: "owned by nobody",
+        says: "masked at the end",
     },
     Bug {
         name: "resume_forgets_handoff",
@@ -136,7 +136,7 @@ const BUGS: &[Bug] = &[
         file: "state.rs",
         changes: &[("Self::POLL | Self::MASKED | Self::PAUSED)", "Self::POLL | Self::MASKED)")],
         caught_by: "pause_and_go_on(Line::Latching, softirq(1))",
-        says: "owned by nobody",
+        says: "Snapshot(INIT | POLL | MASKED)",
     },
     Bug {
         name: "poller_is_not_enabled",
@@ -198,7 +198,7 @@ const BUGS: &[Bug] = &[
             "self.state.transition_to_disowned()",
         )],
         caught_by: "stop_polled(Line::Latching, softirq(1))",
-        says: "freed with a disable",
+        says: "defers a freed line",
     },
     Bug {
         name: "poller_is_not_joined",
