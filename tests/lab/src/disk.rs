@@ -12,12 +12,14 @@ use std::path::{
     PathBuf, //
 };
 
+#[derive(Clone)]
 enum Backing {
     Null { bytes: u64 },
     File { path: PathBuf },
 }
 
 /// One NVMe controller.
+#[derive(Clone)]
 pub(crate) struct Disk {
     id: String,
     backing: Backing,

@@ -24,7 +24,7 @@ use std::{
 };
 
 /// What goes into the archive besides the lab's own things.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Extra {
     /// Path in the guest and content.
     pub(crate) files: Vec<(String, Vec<u8>)>,

@@ -122,7 +122,7 @@ pub(crate) fn get(lab: &Lab, flavour: Flavour, from: &From) -> Result<Kernel> {
     if let Some(kernel) = Kernel::stored(dir.clone()) {
         return Ok(kernel);
     }
-    let _lock = lab.lock("kernel build")?;
+    let _lock = lab.lock(&format!("build of the {} kernel", flavour.name()))?;
     if let Some(kernel) = Kernel::stored(dir.clone()) {
         return Ok(kernel);
     }

@@ -71,6 +71,7 @@ pub(crate) enum Accel {
 }
 
 /// Description of a guest.
+#[derive(Clone)]
 pub(crate) struct Vm {
     name: String,
     cpus: u32,
@@ -95,7 +96,7 @@ impl Vm {
             disks: Vec::new(),
             words: Vec::new(),
             extra: Extra::default(),
-            boot_timeout: Duration::from_secs(300),
+            boot_timeout: Duration::from_secs(120),
         }
     }
 
@@ -148,13 +149,19 @@ impl Vm {
     }
 
     /// Boots the guest and waits until it takes commands.
+    ///
+    /// On a crowded host the emulator may lose an interrupt while the kernel looks for its
+    /// devices, long before any code of ours runs; such a boot is repeated once, and said.
     pub(crate) fn boot(self, lab: &Lab, kernel: &Kernel) -> Result<Guest> {
         let accel = match self.time {
             Time::Virtual => Accel::Tcg,
             Time::Host => accel::best(lab, kernel)?,
         };
-        let prepared = self.prepare(lab, kernel, accel)?;
-        prepared.start(lab)
+        let first = self.clone().prepare(lab, kernel, accel)?.start(lab);
+        first.or_else(|failure| {
+            lab.say(&format!("again, since this failed: {failure}"));
+            self.prepare(lab, kernel, accel)?.start(lab)
+        })
     }
 
     /// Does everything that comes before the start of QEMU.
