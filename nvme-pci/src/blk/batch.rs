@@ -96,6 +96,10 @@ unsafe fn complete(rq: Rq) {
 }
 
 /// `blk_mq_ops.complete`: the request ends on this CPU.
+///
+/// # Safety
+///
+/// Called by the block layer for a request of ours that was answered or cancelled.
 pub(super) unsafe extern "C" fn complete_rq(rq: *mut bindings::request) {
     let Some(rq) = NonNull::new(rq) else {
         return;
@@ -105,6 +109,10 @@ pub(super) unsafe extern "C" fn complete_rq(rq: *mut bindings::request) {
 }
 
 /// Ends the requests of a batch.
+///
+/// # Safety
+///
+/// `iob` is a batch whose requests were added by [`Batch::add`].
 unsafe extern "C" fn complete_batch(iob: *mut bindings::io_comp_batch) {
     // SAFETY: the batch is valid; it is not changed while it is walked.
     let mut next = unsafe { (*iob).req_list.head };

@@ -97,6 +97,11 @@ unsafe fn queue<'a, T: Transport>(hctx: *mut bindings::blk_mq_hw_ctx) -> &'a T::
     unsafe { &*(*hctx).driver_data.cast::<T::Queue>() }
 }
 
+/// Submits one request.
+///
+/// # Safety
+///
+/// Called by the block layer for a queue that `init_hctx` has set up.
 unsafe extern "C" fn queue_rq<T: Transport>(
     hctx: *mut bindings::blk_mq_hw_ctx,
     bd: *const bindings::blk_mq_queue_data,
@@ -118,6 +123,10 @@ unsafe extern "C" fn queue_rq<T: Transport>(
 }
 
 /// Takes what it can of a list, and leaves what is for `queue_rq`, which can tell why.
+///
+/// # Safety
+///
+/// Called by the block layer with requests of queues that `init_hctx` has set up.
 unsafe extern "C" fn queue_rqs<T: Transport>(list: *mut bindings::rq_list) {
     // SAFETY: the list is the caller's, and it hands over its requests.
     let list = unsafe { &mut *list };
@@ -150,11 +159,21 @@ unsafe extern "C" fn queue_rqs<T: Transport>(list: *mut bindings::rq_list) {
     *list = left;
 }
 
+/// Tells the device of what `queue_rq` has only put into the ring.
+///
+/// # Safety
+///
+/// Called by the block layer for a queue that `init_hctx` has set up.
 unsafe extern "C" fn commit_rqs<T: Transport>(hctx: *mut bindings::blk_mq_hw_ctx) {
     // SAFETY: this is such a callback.
     unsafe { queue::<T>(hctx) }.commit();
 }
 
+/// Collects completions of a polled queue.
+///
+/// # Safety
+///
+/// Called by the block layer for a queue that `init_hctx` has set up; `iob` is a batch or NULL.
 unsafe extern "C" fn poll<T: Transport>(
     hctx: *mut bindings::blk_mq_hw_ctx,
     iob: *mut bindings::io_comp_batch,
@@ -165,6 +184,11 @@ unsafe extern "C" fn poll<T: Transport>(
     unsafe { Batch::borrow(iob, |batch| queue.poll(batch)) }.into()
 }
 
+/// The time of a request is up.
+///
+/// # Safety
+///
+/// Called by the block layer with a request of ours that it holds a reference to.
 unsafe extern "C" fn timeout<T: Transport>(
     rq: *mut bindings::request,
 ) -> bindings::blk_eh_timer_return {
@@ -203,6 +227,11 @@ unsafe fn init_hctx<T: Transport>(
     0
 }
 
+/// Connects the admin queue.
+///
+/// # Safety
+///
+/// Called by the block layer; `data` is the controller.
 unsafe extern "C" fn init_admin_hctx<T: Transport>(
     hctx: *mut bindings::blk_mq_hw_ctx,
     data: *mut c_void,
@@ -212,6 +241,11 @@ unsafe extern "C" fn init_admin_hctx<T: Transport>(
     unsafe { init_hctx::<T>(hctx, data, 0) }
 }
 
+/// Connects an I/O queue.
+///
+/// # Safety
+///
+/// Called by the block layer; `data` is the controller.
 unsafe extern "C" fn init_io_hctx<T: Transport>(
     hctx: *mut bindings::blk_mq_hw_ctx,
     data: *mut c_void,
@@ -221,6 +255,11 @@ unsafe extern "C" fn init_io_hctx<T: Transport>(
     unsafe { init_hctx::<T>(hctx, data, index + 1) }
 }
 
+/// Prepares a new request.
+///
+/// # Safety
+///
+/// Called by the block layer with a tag set of ours and a request of it that is not used yet.
 unsafe extern "C" fn init_request(
     set: *mut bindings::blk_mq_tag_set,
     rq: *mut bindings::request,
@@ -236,6 +275,10 @@ unsafe extern "C" fn init_request(
 }
 
 /// Tells which CPUs use which queues, for each kind of queue.
+///
+/// # Safety
+///
+/// Called by the block layer with the I/O tag set of a bound controller.
 unsafe extern "C" fn map_queues<T: Transport>(set: *mut bindings::blk_mq_tag_set) {
     // SAFETY: a set of ours, in a restart, with the device bound.
     let b = unsafe { Bound::<T>::from_raw((*set).driver_data.cast()) };

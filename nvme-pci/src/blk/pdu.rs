@@ -113,7 +113,7 @@ pub(super) unsafe fn cmd(rq: NonNull<bindings::request>) -> *mut bindings::nvme_
 ///
 /// As [`pdu`], and the caller owns the request. It must not touch `aborted` by this.
 #[inline]
-pub(super) unsafe fn tail<'a>(rq: NonNull<bindings::request>) -> *mut Tail {
+pub(super) unsafe fn tail(rq: NonNull<bindings::request>) -> *mut Tail {
     // SAFETY: forwarded; only the address is taken.
     unsafe { &raw mut (*pdu(rq)).tail }
 }

@@ -175,6 +175,11 @@ const fn c_ulong_from(jiffies: u32) -> usize {
     jiffies as usize
 }
 
+/// A deletion command has ended.
+///
+/// # Safety
+///
+/// Called for a request made by `delete_one`.
 unsafe extern "C" fn deletion_ended(
     rq: *mut bindings::request,
     _error: bindings::blk_status_t,
@@ -189,6 +194,11 @@ unsafe extern "C" fn deletion_ended(
     bindings::rq_end_io_ret_RQ_END_IO_NONE
 }
 
+/// An abort command has ended, whatever came of it.
+///
+/// # Safety
+///
+/// Called for a request made by `abort`.
 unsafe extern "C" fn abort_ended(
     rq: *mut bindings::request,
     _error: bindings::blk_status_t,

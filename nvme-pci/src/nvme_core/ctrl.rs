@@ -20,6 +20,7 @@ use kernel::{
     bindings,
     device,
     error::to_result,
+    ffi::c_ulong,
     new_mutex,
     pci,
     prelude::*,
@@ -98,7 +99,7 @@ impl<T: Transport> Ctrl<T> {
         // SAFETY: zeroed memory of the right type; the operations are static; `parent` is valid as
         // we have just taken a reference to it.
         let done = to_result(unsafe {
-            bindings::nvme_init_ctrl(this.as_raw(), parent, ops::table::<T>(), quirks as _)
+            bindings::nvme_init_ctrl(this.as_raw(), parent, ops::table::<T>(), quirks as c_ulong)
         });
         if let Err(e) = done {
             // SAFETY: the reference taken above is not used any more.

@@ -86,7 +86,7 @@ impl<'a, T: Transport> Bound<'a, T> {
         self.io_queues()
             .filter(|(qid, _)| *qid <= self.data().plan().total())
             .map(|(qid, _)| qid)
-            .last()
+            .next_back()
             .unwrap_or(0)
     }
 

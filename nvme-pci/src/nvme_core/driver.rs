@@ -149,6 +149,11 @@ unsafe fn registration<'a, D: NvmeDriver>(
     }
 }
 
+/// The system goes down.
+///
+/// # Safety
+///
+/// Called by the PCI or PM core for a device of this driver, with the device lock held.
 unsafe extern "C" fn shutdown<D: NvmeDriver>(pdev: *mut bindings::pci_dev) {
     // SAFETY: the PCI core calls this for bound devices, with the device lock held.
     if let Some(reg) = unsafe { registration::<D>(pdev) } {
@@ -168,6 +173,11 @@ unsafe fn of_device<'a, D: NvmeDriver>(
     unsafe { registration::<D>(pdev) }.ok_or(ENODEV)
 }
 
+/// The system goes to sleep.
+///
+/// # Safety
+///
+/// Called by the PCI or PM core for a device of this driver, with the device lock held.
 unsafe extern "C" fn suspend<D: NvmeDriver>(dev: *mut bindings::device) -> c_int {
     from_result(|| {
         // SAFETY: the PM core calls this for bound devices, with the device lock held.
@@ -176,6 +186,11 @@ unsafe extern "C" fn suspend<D: NvmeDriver>(dev: *mut bindings::device) -> c_int
     })
 }
 
+/// The system has woken up.
+///
+/// # Safety
+///
+/// Called by the PCI or PM core for a device of this driver, with the device lock held.
 unsafe extern "C" fn resume<D: NvmeDriver>(dev: *mut bindings::device) -> c_int {
     from_result(|| {
         // SAFETY: the PM core calls this for bound devices, with the device lock held.
@@ -184,6 +199,11 @@ unsafe extern "C" fn resume<D: NvmeDriver>(dev: *mut bindings::device) -> c_int 
     })
 }
 
+/// PCI error recovery has found an error.
+///
+/// # Safety
+///
+/// Called by the PCI or PM core for a device of this driver, with the device lock held.
 unsafe extern "C" fn error_detected<D: NvmeDriver>(
     pdev: *mut bindings::pci_dev,
     state: bindings::pci_channel_state_t,
@@ -201,6 +221,11 @@ unsafe extern "C" fn error_detected<D: NvmeDriver>(
     bindings::pci_ers_result_PCI_ERS_RESULT_DISCONNECT
 }
 
+/// PCI error recovery has reset the function.
+///
+/// # Safety
+///
+/// Called by the PCI or PM core for a device of this driver, with the device lock held.
 unsafe extern "C" fn slot_reset<D: NvmeDriver>(
     pdev: *mut bindings::pci_dev,
 ) -> bindings::pci_ers_result_t {
@@ -215,6 +240,11 @@ unsafe extern "C" fn slot_reset<D: NvmeDriver>(
     }
 }
 
+/// PCI error recovery is over.
+///
+/// # Safety
+///
+/// Called by the PCI or PM core for a device of this driver, with the device lock held.
 unsafe extern "C" fn error_resume<D: NvmeDriver>(pdev: *mut bindings::pci_dev) {
     // SAFETY: error recovery holds the device lock of bound devices.
     if let Some(reg) = unsafe { registration::<D>(pdev) } {
@@ -222,6 +252,11 @@ unsafe extern "C" fn error_resume<D: NvmeDriver>(pdev: *mut bindings::pci_dev) {
     }
 }
 
+/// The function is going to be reset.
+///
+/// # Safety
+///
+/// Called by the PCI or PM core for a device of this driver, with the device lock held.
 unsafe extern "C" fn reset_prepare<D: NvmeDriver>(pdev: *mut bindings::pci_dev) {
     // SAFETY: the PCI core holds the device lock of the bound device.
     if let Some(reg) = unsafe { registration::<D>(pdev) } {
@@ -231,6 +266,11 @@ unsafe extern "C" fn reset_prepare<D: NvmeDriver>(pdev: *mut bindings::pci_dev) 
     }
 }
 
+/// The function was reset.
+///
+/// # Safety
+///
+/// Called by the PCI or PM core for a device of this driver, with the device lock held.
 unsafe extern "C" fn reset_done<D: NvmeDriver>(pdev: *mut bindings::pci_dev) {
     // SAFETY: the PCI core holds the device lock of the bound device.
     if let Some(reg) = unsafe { registration::<D>(pdev) } {

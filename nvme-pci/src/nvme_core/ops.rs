@@ -33,7 +33,7 @@ struct TableOf<T>(PhantomData<T>);
 
 impl<T: Transport> TableOf<T> {
     const TABLE: Table = Table(bindings::nvme_ctrl_ops {
-        name: c"pcie".as_ptr().cast(),
+        name: kernel::str::as_char_ptr_in_const_context(c"pcie"),
         module: T::MODULE.as_ptr(),
         reg_read32: Some(reg_read32::<T>),
         reg_write32: Some(reg_write32::<T>),
@@ -52,6 +52,11 @@ pub(super) fn table<T: Transport>() -> *const bindings::nvme_ctrl_ops {
     &raw const TableOf::<T>::TABLE_REF.0
 }
 
+/// Reads a register.
+///
+/// # Safety
+///
+/// Called by nvme-core with a controller of this transport, while the device is bound.
 unsafe extern "C" fn reg_read32<T: Transport>(
     ctrl: *mut bindings::nvme_ctrl,
     off: u32,
@@ -67,6 +72,11 @@ unsafe extern "C" fn reg_read32<T: Transport>(
     })
 }
 
+/// Writes a register.
+///
+/// # Safety
+///
+/// Called by nvme-core with a controller of this transport, while the device is bound.
 unsafe extern "C" fn reg_write32<T: Transport>(
     ctrl: *mut bindings::nvme_ctrl,
     off: u32,
@@ -80,6 +90,11 @@ unsafe extern "C" fn reg_write32<T: Transport>(
     })
 }
 
+/// Reads a register.
+///
+/// # Safety
+///
+/// Called by nvme-core with a controller of this transport, while the device is bound.
 unsafe extern "C" fn reg_read64<T: Transport>(
     ctrl: *mut bindings::nvme_ctrl,
     off: u32,
@@ -95,11 +110,21 @@ unsafe extern "C" fn reg_read64<T: Transport>(
     })
 }
 
+/// The last reference to a controller is gone.
+///
+/// # Safety
+///
+/// Called by nvme-core, once.
 unsafe extern "C" fn free_ctrl<T: Transport>(ctrl: *mut bindings::nvme_ctrl) {
     // SAFETY: the core calls this when the last reference is gone.
     unsafe { Ctrl::<T>::free(ctrl) };
 }
 
+/// Gives the device the event request.
+///
+/// # Safety
+///
+/// Called by nvme-core with a controller of this transport, while the device is bound.
 unsafe extern "C" fn submit_async_event<T: Transport>(ctrl: *mut bindings::nvme_ctrl) {
     // SAFETY: called by the core's event work, which the teardown stops.
     let b = unsafe { Bound::<T>::from_raw(ctrl) };
@@ -108,6 +133,11 @@ unsafe extern "C" fn submit_async_event<T: Transport>(ctrl: *mut bindings::nvme_
     }
 }
 
+/// Prints the address of the device.
+///
+/// # Safety
+///
+/// Called by nvme-core with a controller of this transport and a buffer of `size` bytes.
 unsafe extern "C" fn get_address<T: Transport>(
     ctrl: *mut bindings::nvme_ctrl,
     buf: *mut c_char,
@@ -126,6 +156,11 @@ unsafe extern "C" fn get_address<T: Transport>(
     }
 }
 
+/// The addresses at which segments must begin and end, but for the first and the last.
+///
+/// # Safety
+///
+/// None; the arguments are not used.
 unsafe extern "C" fn get_virt_boundary(
     _ctrl: *mut bindings::nvme_ctrl,
     _is_admin: bool,

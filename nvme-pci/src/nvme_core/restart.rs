@@ -32,6 +32,11 @@ pub(super) unsafe fn init_work<T: Transport>(ctrl: *mut bindings::nvme_ctrl) {
     };
 }
 
+/// The reset work.
+///
+/// # Safety
+///
+/// `work` is the `reset_work` of a controller of this transport.
 unsafe extern "C" fn reset_work<T: Transport>(work: *mut bindings::work_struct) {
     // SAFETY: the work is the `reset_work` of a controller.
     let ctrl = unsafe { kernel::container_of!(work, bindings::nvme_ctrl, reset_work) };

@@ -50,6 +50,10 @@ pub(crate) enum Listen {
 }
 
 /// Splits the I/O vectors into sets, for the PCI core.
+///
+/// # Safety
+///
+/// Called by the PCI core with the descriptor that `alloc_vectors` made.
 unsafe extern "C" fn calc_sets(affd: *mut bindings::irq_affinity, vectors: c_uint) {
     // SAFETY: the PCI core passes the descriptor made in `alloc_vectors`.
     let affd = unsafe { &mut *affd };
