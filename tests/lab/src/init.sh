@@ -11,14 +11,7 @@ mount -t tmpfs tmpfs /dev/shm
 mount -t debugfs debugfs /sys/kernel/debug 2>/dev/null
 ln -s /proc/self/fd /dev/fd 2>/dev/null
 
-set_if_there() {
-	[ -e "$1" ] && echo "$2" > "$1"
-}
-set_if_there /proc/sys/kernel/printk_devkmsg on
-set_if_there /proc/sys/kernel/watchdog_thresh 1
-set_if_there /proc/sys/kernel/hung_task_timeout_secs 10
-set_if_there /sys/module/rcupdate/parameters/rcu_cpu_stall_timeout 3
-
+[ -e /proc/sys/kernel/printk_devkmsg ] && echo on > /proc/sys/kernel/printk_devkmsg
 export PATH=/bin HOME=/ TERM=dumb
 stty -F /dev/ttyS1 raw -echo
 /serve </dev/ttyS1 >/dev/ttyS1 2>&1

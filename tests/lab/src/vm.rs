@@ -70,6 +70,14 @@ pub(crate) enum Accel {
     Tcg,
 }
 
+/// Detectors of starvation for a clock that only runs when the guest does.
+const STRICT: &str = "watchdog_thresh=1 rcupdate.rcu_cpu_stall_timeout=3 \
+    sysctl.kernel.hung_task_timeout_secs=10";
+
+/// The same for an emulated guest on a host that does other things too: it stands still at times,
+/// and can't measure how fast the processor's own clock runs.
+const PATIENT: &str = "tsc=unstable watchdog_thresh=10 sysctl.kernel.hung_task_timeout_secs=60";
+
 /// Description of a guest.
 #[derive(Clone)]
 pub(crate) struct Vm {
@@ -211,7 +219,7 @@ impl Vm {
         ]);
         add(&["-kernel", &kernel.image().to_string_lossy()]);
         add(&["-initrd", &files.initramfs.to_string_lossy()]);
-        add(&["-append", &self.kernel_words()]);
+        add(&["-append", &self.kernel_words(accel)]);
         add(&[
             "-chardev",
             &format!("file,id=console,path={}", files.console.display()),
@@ -239,10 +247,16 @@ impl Vm {
         words
     }
 
-    fn kernel_words(&self) -> String {
+    /// Our words for the kernel, then those of the description, which win.
+    fn kernel_words(&self, accel: Accel) -> String {
         let own =
             "console=ttyS0 no_timer_check panic=-1 oops=panic nokaslr loglevel=8 rdinit=/init";
-        format!("{own} {}", self.cmdline.trim())
+        let time = match (self.time, accel) {
+            (Time::Virtual, _) => STRICT,
+            (Time::Host, Accel::Tcg) => PATIENT,
+            (Time::Host, Accel::Kvm) => "",
+        };
+        format!("{own} {time} {}", self.cmdline.trim())
     }
 }
 
