@@ -189,7 +189,7 @@ impl IoQueue {
     /// Takes up to `budget` answers and rings the completion doorbell.
     ///
     /// The caller is the only one who does so now.
-    #[inline]
+    #[inline(always)]
     fn collect(&self, budget: u32, batch: &mut Batch) -> u32 {
         let mut at = self.ring.cursor();
         let mut found = 0;
@@ -246,7 +246,7 @@ impl Source for IoQueue {
         at.is_new(self.completions.status(at.head()))
     }
 
-    #[inline]
+    #[inline(always)]
     fn drain(&self, _right: &mut DrainRight<'_>, budget: Budget) -> Drain {
         let mut batch = Batch::new();
         let found = self.collect(budget.get(), &mut batch);
