@@ -80,6 +80,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
 }
 
 fn vm_command(lab: &Lab, args: &VmArgs) -> Result<ExitCode> {
+    setup::ensure(lab, needs::BOOT)?;
     let kernel = kernel::get(lab, args.kernel.config, &args.kernel.from)?;
     let mut vm = Vm::new("vm")
         .cpus(args.cpus)
