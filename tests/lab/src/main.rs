@@ -68,7 +68,10 @@ fn main() -> ExitCode {
 fn dispatch(cli: Cli) -> Result<ExitCode> {
     let lab = Lab::new(cli.dry_run)?;
     match cli.command {
-        Command::Run(args) => run::main(&lab, &args)?,
+        Command::Run(args) => {
+            setup::ensure(&lab, needs::BOOT)?;
+            run::main(&lab, &args)?;
+        }
         Command::Test(args) => return test::main(&lab, &args),
         Command::Kernel(args) => {
             let kernel = kernel::get(&lab, args.config, &args.from)?;
