@@ -8,6 +8,7 @@
 #[cfg(not(CONFIG_RUST_IRQMOD))]
 mod core;
 #[cfg(CONFIG_RUST_IRQMOD)]
+#[allow(unsafe_code)]
 mod kernel;
 #[cfg(all(loom, not(CONFIG_RUST_IRQMOD)))]
 mod loom;

@@ -271,7 +271,7 @@ impl HwQueue for Line<IoQueue> {
         self.qid
     }
 
-    #[inline]
+    #[inline(always)]
     fn prepare(&self, rq: Ready) -> Result<InFlight, Status> {
         rq.setup()?.map(&self.dma, &self.lists).map(Mapped::start)
     }
