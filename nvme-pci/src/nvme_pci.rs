@@ -64,7 +64,7 @@ module! {
         },
         claim_all: bool {
             default: false,
-            description: "Bind to every NVMe device that has no driver",
+            description: "Bind to every NVMe device that has no driver, without the C driver's quirks",
         },
     },
 }
