@@ -75,6 +75,18 @@ unsafe fn payload(rq: Rq) -> (u16, u32) {
     }
 }
 
+/// Whether the request has metadata, which is not mapped. The core was told, so none should.
+///
+/// # Safety
+///
+/// `rq` is a valid request.
+#[inline]
+unsafe fn has_metadata(rq: Rq) -> bool {
+    // SAFETY: by the requirements.
+    cfg!(CONFIG_BLK_DEV_INTEGRITY)
+        && unsafe { (*rq.as_ptr()).cmd_flags } & (1 << bindings::req_flag_bits___REQ_INTEGRITY) != 0
+}
+
 /// # Safety
 ///
 /// `rq` is a valid request.
@@ -95,6 +107,10 @@ unsafe fn direction(rq: Rq) -> bindings::dma_data_direction {
 /// `rq` has a command and is the caller's.
 #[inline]
 pub(super) unsafe fn map(rq: Rq, dev: &DmaDevice, lists: &PrpLists) -> Result<(), Status> {
+    // SAFETY: by the requirements.
+    if unsafe { has_metadata(rq) } {
+        return Err(Status::NOTSUPP);
+    }
     // SAFETY: by the requirements.
     let (segments, bytes) = unsafe { payload(rq) };
     if segments == 0 {

@@ -40,6 +40,8 @@ pub(crate) struct Status(pub(super) bindings::blk_status_t);
 impl Status {
     /// The request is taken.
     pub(crate) const OK: Self = Self(ffi::STS_OK);
+    /// The driver has no support for such a request.
+    pub(crate) const NOTSUPP: Self = Self(ffi::STS_NOTSUPP);
     /// The request must fail.
     pub(crate) const IOERR: Self = Self(ffi::STS_IOERR);
     /// The request may be tried again when another one has ended.

@@ -53,6 +53,8 @@ extern "C" {
 
 /// `BLK_STS_OK`.
 pub(crate) const STS_OK: bindings::blk_status_t = 0;
+/// `BLK_STS_NOTSUPP`.
+pub(crate) const STS_NOTSUPP: bindings::blk_status_t = 1;
 /// `BLK_STS_RESOURCE`: try again when a request of this queue has ended.
 pub(crate) const STS_RESOURCE: bindings::blk_status_t = 9;
 /// `BLK_STS_IOERR`.
