@@ -59,7 +59,7 @@ pub(crate) fn all() -> Vec<Case> {
             "kbuild/integrate and its undoing",
             |context| {
                 let step = Step::new(context.lab, "host-integrate", "kbuild/test-integrate");
-                step.run().map(|()| Outcome::pass(""))
+                counted(step.args([context.source()?]))
             },
         ),
     ]
@@ -93,7 +93,7 @@ fn counted(step: Step<'_>) -> Result<Outcome> {
     })
 }
 
-/// Counts in the output of cargo's test programs.
+/// Counts in the output of cargo's and Python's test programs.
 #[derive(Default)]
 struct Counts {
     passed: u32,
@@ -107,11 +107,21 @@ impl Counts {
             self.passed += number_before(rest, " passed");
             self.failed += number_before(rest, " failed");
         }
-        if let Some(name) = line
-            .strip_prefix("test ")
-            .and_then(|rest| rest.strip_suffix(" ... FAILED"))
-        {
+        if let Some(rest) = line.strip_prefix("test ") {
+            self.names
+                .extend(rest.strip_suffix(" ... FAILED").map(str::to_owned));
+        }
+        self.python(line);
+    }
+
+    /// `Ran 3 tests in 1.0s` comes after a line for each of those that failed.
+    fn python(&mut self, line: &str) {
+        if let Some(name) = line.strip_prefix("FAIL: ").or(line.strip_prefix("ERROR: ")) {
+            self.failed += 1;
             self.names.push(name.to_owned());
+        }
+        if let Some(rest) = line.strip_prefix("Ran ") {
+            self.passed += number_before(rest, " test").saturating_sub(self.failed);
         }
     }
 }
@@ -143,5 +153,20 @@ mod tests {
         }
         assert_eq!((counts.passed, counts.failed), (38, 1));
         assert_eq!(counts.names, ["a::c"]);
+    }
+
+    #[test]
+    fn python_counts_too() {
+        let mut counts = Counts::default();
+        for line in [
+            "..F.",
+            "FAIL: test_b (test.B)",
+            "Ran 4 tests in 1.2s",
+            "FAILED (failures=1)",
+        ] {
+            counts.line(line);
+        }
+        assert_eq!((counts.passed, counts.failed), (3, 1));
+        assert_eq!(counts.names, ["test_b (test.B)"]);
     }
 }

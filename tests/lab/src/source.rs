@@ -49,6 +49,12 @@ pub(crate) struct BuildTree {
 }
 
 impl Source {
+    /// The tree as it came, to look at.
+    pub(crate) fn pristine(&self) -> PathBuf {
+        let debian = || self.folder.join(PRISTINE);
+        self.own.clone().unwrap_or_else(debian)
+    }
+
     /// The tree of one flavour: a copy of Debian's source, built in place, or the user's own
     /// tree, built beside it.
     pub(crate) fn build_tree(&self, lab: &Lab, flavour: &str) -> Result<BuildTree> {

@@ -23,12 +23,15 @@ use crate::{
         replace_file,
         Lab, //
     },
-    needs, setup,
+    needs,
+    setup,
+    source, //
 };
 use serde::Serialize;
 use std::{
     cell::OnceCell,
     env,
+    path::PathBuf,
     process::ExitCode,
     time::Instant, //
 };
@@ -62,6 +65,11 @@ impl<'a> Context<'a> {
         } else {
             short
         }
+    }
+
+    /// The kernel's source as it came.
+    pub(crate) fn source(&self) -> Result<PathBuf> {
+        Ok(source::get(self.lab, self.from.tree.as_deref())?.pristine())
     }
 
     /// The kernel of a flavour, built by the first case that wants it.
