@@ -4,6 +4,7 @@
 
 use crate::{
     module_parameters,
+    nvme_core::vectors::possible_queues,
     plan::Wanted,
     queue::MAX_IO_ENTRIES, //
 };
@@ -30,9 +31,7 @@ pub(crate) fn claim_all() -> bool {
 
 /// The queues to ask for.
 pub(crate) fn wanted() -> Wanted {
-    let cpus = u16::try_from(kernel::cpu::nr_cpu_ids())
-        .unwrap_or(u16::MAX)
-        .max(1);
+    let cpus = possible_queues();
     let at_most_cpus = |count: u32| u16::try_from(count).unwrap_or(u16::MAX).min(cpus);
     Wanted {
         cpus,

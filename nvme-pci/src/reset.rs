@@ -42,7 +42,7 @@ pub(crate) fn setup_io(b: Bound<'_, NvmePci>) -> Result<u16> {
             announce(b, &plan);
             return Ok(online);
         }
-        delete_queues(b, online);
+        delete_queues(b, online)?;
         granted = online;
     }
     b.data().set_plan(Plan::new(&wanted, 0, 1));
@@ -108,12 +108,15 @@ fn create_queue(b: Bound<'_, NvmePci>, plan: &Plan, qid: u16) -> Result {
     let created = b
         .submit_sync(&Command::create_sq(qid, entries, queue.sq_address(), qid))
         .and_then(|()| b.while_connecting(|| start_queue(b, plan, qid, queue)));
-    if created.is_err() {
-        // As far as it got. Errors here change nothing about the first one.
-        let _ = b.submit_sync(&Command::delete_sq(qid));
-        let _ = b.submit_sync(&Command::delete_cq(qid));
+    match created {
+        // The controller is being disabled, and takes no commands.
+        Err(e) if e == ENODEV => Err(e),
+        Err(e) => {
+            delete_queue(b, qid);
+            Err(e)
+        }
+        Ok(()) => Ok(()),
     }
-    created
 }
 
 fn start_queue(b: Bound<'_, NvmePci>, plan: &Plan, qid: u16, queue: Pin<&Line<IoQueue>>) -> Result {
@@ -132,14 +135,23 @@ fn start_queue(b: Bound<'_, NvmePci>, plan: &Plan, qid: u16, queue: Pin<&Line<Io
 }
 
 /// Undoes [`create_queues`], as the controller goes on.
-fn delete_queues(b: Bound<'_, NvmePci>, last: u16) {
+fn delete_queues(b: Bound<'_, NvmePci>, last: u16) -> Result {
     for (qid, queue) in b.io_queues().rev().filter(|(qid, _)| *qid <= last) {
         stop_queue(queue);
-        // The queues are unused; what is not deleted is refused to be created again.
-        let _ = b.submit_sync(&Command::delete_sq(qid));
-        let _ = b.submit_sync(&Command::delete_cq(qid));
-        leave(b, queue);
+        delete_queue(b, qid);
+        b.while_connecting(|| {
+            leave(b, queue);
+            Ok(())
+        })?;
     }
+    Ok(())
+}
+
+/// The queue is unused. What is not deleted is refused when it is created again, so errors are
+/// not lost.
+fn delete_queue(b: Bound<'_, NvmePci>, qid: u16) {
+    let _ = b.submit_sync(&Command::delete_sq(qid));
+    let _ = b.submit_sync(&Command::delete_cq(qid));
 }
 
 /// Lets nothing into the queue, and no interrupt of it be handled.

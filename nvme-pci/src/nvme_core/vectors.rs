@@ -40,6 +40,13 @@ impl Vectors {
     }
 }
 
+/// How many queues can have CPUs of their own, one at least.
+pub(crate) fn possible_queues() -> u16 {
+    // SAFETY: always safe to call; 0 sets no limit.
+    let count = unsafe { bindings::blk_mq_num_possible_queues(0) };
+    u16::try_from(count).unwrap_or(u16::MAX).max(1)
+}
+
 /// How a queue listens to its vector.
 #[derive(Clone, Copy)]
 pub(crate) enum Listen {
