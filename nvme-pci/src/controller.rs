@@ -155,6 +155,7 @@ impl Transport for NvmePci {
     }
 
     fn pause_admin(b: Bound<'_, Self>) {
+        reset::stop_io(b);
         if let Some(admin) = b.queue(0) {
             reset::stop_queue(admin);
         }

@@ -13,6 +13,7 @@ use crate::{
     nvme_core::{
         vectors::Listen,
         Bound,
+        HwQueue,
         Transport, //
     },
     params,
@@ -53,7 +54,8 @@ pub(crate) fn setup_io(b: Bound<'_, NvmePci>) -> Result<u16> {
 fn plan_vectors(b: Bound<'_, NvmePci>, granted: u16) -> Result<Plan> {
     let wanted = params::wanted();
     let admin = b.queue(0).ok_or(ENODEV)?;
-    // No command is outstanding, as this restart is the only one who sends any.
+    // The core may send commands, of a scan for example; they wait until there are vectors again.
+    b.quiesce_admin();
     admin.disable();
     leave(b, admin);
     b.free_vectors();
@@ -61,6 +63,9 @@ fn plan_vectors(b: Bound<'_, NvmePci>, granted: u16) -> Result<Plan> {
     let plan = Plan::new(&wanted, granted, vectors);
     b.data().set_plan(plan);
     listen_admin(b)?;
+    // What was answered without an interrupt.
+    admin.reap();
+    b.unquiesce_admin();
     Ok(plan)
 }
 
@@ -167,8 +172,19 @@ pub(crate) fn stop_queue(queue: Pin<&Line<IoQueue>>) {
     }
 }
 
-/// Stops all I/O queues. The block layer sends nothing any more.
+/// Stops all I/O queues before they are deleted. The block layer sends nothing any more.
+///
+/// A level-triggered line stays asserted until the device's answers are acknowledged by the
+/// doorbell, and can not be masked here, as others may share it. Its queues stop after the
+/// deletion, with the admin queue.
 pub(crate) fn pause_io(b: Bound<'_, NvmePci>) {
+    if !b.has_level_interrupt() {
+        stop_io(b);
+    }
+}
+
+/// Stops what is left of I/O queues.
+pub(crate) fn stop_io(b: Bound<'_, NvmePci>) {
     for (_, queue) in b.io_queues() {
         stop_queue(queue);
     }

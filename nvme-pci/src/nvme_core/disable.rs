@@ -90,10 +90,19 @@ impl<'a, T: Transport> Bound<'a, T> {
             .unwrap_or(0)
     }
 
-    fn quiesce_admin(self) {
-        if self.queue(0).is_some_and(|admin| admin.is_enabled()) && self.has_admin_queue() {
+    /// Lets no request into the admin queue, and waits for those that are on their way in.
+    pub(crate) fn quiesce_admin(self) {
+        if self.has_admin_queue() {
             // SAFETY: the queue exists.
             unsafe { bindings::nvme_quiesce_admin_queue(self.as_raw()) };
+        }
+    }
+
+    /// The counterpart of [`Self::quiesce_admin`].
+    pub(crate) fn unquiesce_admin(self) {
+        if self.has_admin_queue() {
+            // SAFETY: the queue exists.
+            unsafe { bindings::nvme_unquiesce_admin_queue(self.as_raw()) };
         }
     }
 
@@ -120,11 +129,7 @@ impl<'a, T: Transport> Bound<'a, T> {
     fn let_fail(self) {
         // SAFETY: an added controller. Entered requests must end, or CPU hot-unplug would wait for
         // them; they fail, as the queues are not enabled.
-        unsafe {
-            bindings::nvme_unquiesce_io_queues(self.as_raw());
-            if self.has_admin_queue() {
-                bindings::nvme_unquiesce_admin_queue(self.as_raw());
-            }
-        }
+        unsafe { bindings::nvme_unquiesce_io_queues(self.as_raw()) };
+        self.unquiesce_admin();
     }
 }

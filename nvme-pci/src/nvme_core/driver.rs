@@ -234,10 +234,9 @@ unsafe extern "C" fn slot_reset<D: NvmeDriver>(
         return bindings::pci_ers_result_PCI_ERS_RESULT_DISCONNECT;
     };
     reg.restore();
-    match reg.resume() {
-        Ok(()) => bindings::pci_ers_result_PCI_ERS_RESULT_RECOVERED,
-        Err(_) => bindings::pci_ers_result_PCI_ERS_RESULT_DISCONNECT,
-    }
+    reg.resume_or_fail();
+    // Also if there is no restart: that is this controller's matter, not the port's.
+    bindings::pci_ers_result_PCI_ERS_RESULT_RECOVERED
 }
 
 /// PCI error recovery is over.

@@ -202,6 +202,14 @@ impl<T: Transport> Registration<T> {
         to_result(unsafe { bindings::nvme_try_sched_reset(self.ctrl.as_raw()) })
     }
 
+    /// As [`Self::resume`], but if there is no restart the requests that wait for it fail.
+    pub(super) fn resume_or_fail(&self) {
+        if self.resume().is_err() {
+            // SAFETY: the controller is added.
+            unsafe { bindings::nvme_unquiesce_io_queues(self.ctrl.as_raw()) };
+        }
+    }
+
     /// Waits for the start that [`Self::resume`] has scheduled.
     pub(super) fn flush_reset(&self) {
         // SAFETY: the work is initialised.

@@ -122,7 +122,11 @@ impl<'a, T: Transport> Bound<'a, T> {
         unsafe { (*ctrl).queue_count = u32::from(online) + 1 };
         // SAFETY: as above; only restarts and `free` write it.
         if unsafe { (*ctrl).tagset.is_null() } {
-            self.alloc_io_set();
+            // Not beside a disabling, which takes the vectors that the maps are made from.
+            self.while_connecting(|| {
+                self.alloc_io_set();
+                Ok(())
+            })?;
             // SAFETY: an added controller. If a disabling has started a freeze, no queue took part
             // in it, but the core would make no namespace until it ends.
             unsafe { bindings::nvme_unfreeze(ctrl) };
@@ -178,6 +182,7 @@ impl<'a, T: Transport> Bound<'a, T> {
             bindings::nvme_unquiesce_io_queues(ctrl);
             bindings::nvme_remove_namespaces(ctrl);
         }
+        let _guard = self.shutdown_lock.lock();
         self.drop_io_set();
     }
 

@@ -123,6 +123,13 @@ impl<'a, T: Transport> Bound<'a, T> {
         }
     }
 
+    /// Whether there are no messages but a level-triggered line.
+    pub(crate) fn has_level_interrupt(self) -> bool {
+        // SAFETY: the device is valid.
+        let pdev = unsafe { &*as_raw(self.device()) };
+        pdev.msix_enabled() == 0 && pdev.msi_enabled() == 0
+    }
+
     /// Whether the vectors are MSI-X ones.
     fn is_msix(self) -> bool {
         // SAFETY: the device is valid.
@@ -143,8 +150,8 @@ impl<'a, T: Transport> Bound<'a, T> {
         self.vectors.users.add(1, Relaxed);
         let done = match how {
             // SAFETY: `irq` is a vector of this device. `free_vectors` does not free it while this
-            // user is counted, and `leave` frees the interrupt before it stops counting. The
-            // transport's plan gives an MSI-X vector that is not the admin queue's to one queue.
+            // user is counted, and `leave` frees the interrupt before it stops counting. A moderated
+            // line does not share, so a second user of the vector would be refused.
             Listen::Moderated if self.is_msix() => unsafe { line.request(irq, name) },
             // SAFETY: as above; without moderation the vector may be of any kind.
             _ => unsafe { line.request_plain(irq, irq::Flags::SHARED, name) },
