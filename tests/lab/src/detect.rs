@@ -36,7 +36,7 @@ const HARMLESS: &[&str] = &[
 /// Whether a line of the log condemns the run.
 pub(crate) fn is_fault(line: &str) -> bool {
     let holds = |text: &&str| line.contains(text);
-    FAULTS.iter().any(|text| holds(text)) && !HARMLESS.iter().any(|text| holds(text))
+    FAULTS.iter().any(&holds) && !HARMLESS.iter().any(holds)
 }
 
 /// The condemning lines of a log, except those that `allowed` names.
