@@ -111,7 +111,7 @@ fn rebind(context: &Context<'_>, driver: Driver) -> Result<Outcome> {
     let folder = format!("/sys/bus/pci/drivers/{}", driver.module());
     let address = rig.sh("address")?.trim().to_owned();
     for _ in 0..rounds {
-        let job = rig.guest.spawn(&Load::read(32, 2, 20).command())?;
+        let job = rig.guest.spawn(&Load::read(32, 2, 5).command())?;
         rig.sh(&format!("sleep 0.5; echo {address} > {folder}/unbind"))?;
         rig.guest.wait(job, LIMIT)?;
         rig.sh(&format!("echo {address} > {folder}/bind; wait_disk"))?;
@@ -126,7 +126,7 @@ fn replug(context: &Context<'_>, driver: Driver) -> Result<Outcome> {
     let mut rig = Plan::new(&format!("replug-{}", driver.name()), driver)?.start(context)?;
     write_pattern(&mut rig)?;
     for _ in 0..rounds {
-        let job = rig.guest.spawn(&Load::read(32, 2, 20).command())?;
+        let job = rig.guest.spawn(&Load::read(32, 2, 5).command())?;
         rig.sh("sleep 0.5")?;
         rig.guest.unplug("d0", LIMIT)?;
         rig.guest.wait(job, LIMIT)?;
