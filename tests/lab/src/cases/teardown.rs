@@ -57,12 +57,11 @@ pub(crate) fn all() -> Vec<Case> {
 
 /// Resets while checksummed blocks are written and read back.
 pub(crate) fn reset(context: &Context<'_>, driver: Driver, flavour: Flavour) -> Result<Outcome> {
-    let rounds = context.count(12, 50);
-    let kind = if flavour == Flavour::Debug {
-        "debug-"
-    } else {
-        ""
+    let (kind, short) = match flavour {
+        Flavour::Base => ("", 12),
+        Flavour::Debug => ("debug-", 6),
     };
+    let rounds = context.count(short, 50);
     let plan = Plan::new(&format!("{kind}reset-{}", driver.name()), driver)?.flavour(flavour);
     let mut rig = plan.start(context)?;
     let load = Load::verify("reset", "io_uring", 32, 2, 64);
