@@ -57,14 +57,18 @@ impl<'a, T: Transport> Bound<'a, T> {
             );
             return self.reset();
         }
+        let interrupts = queue.is_enabled();
         queue.reap();
         if !rq.is_in_flight() {
-            dev_warn!(
-                self.ctrl().device(),
-                "I/O tag {} QID {} timeout, completion polled\n",
-                rq.tag(),
-                queue.qid()
-            );
+            // Not worth a line where no interrupt was to come, as the queue is being stopped.
+            if interrupts {
+                dev_warn!(
+                    self.ctrl().device(),
+                    "I/O tag {} QID {} timeout, completion polled\n",
+                    rq.tag(),
+                    queue.qid()
+                );
+            }
             return Overdue::Done;
         }
         self.overdue(queue.qid(), rq)
