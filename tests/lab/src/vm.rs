@@ -76,7 +76,11 @@ const STRICT: &str = "watchdog_thresh=1 rcupdate.rcu_cpu_stall_timeout=3 \
 
 /// The same for an emulated guest on a host that does other things too: it stands still at times,
 /// and can't measure how fast the processor's own clock runs.
-const PATIENT: &str = "tsc=unstable watchdog_thresh=10 sysctl.kernel.hung_task_timeout_secs=60";
+///
+/// No five-level paging: while the kernel identifies the boot CPU, the word that says so is rebuilt,
+/// and KASAN takes what an interrupt touches at that moment for wild memory.
+const PATIENT: &str =
+    "tsc=unstable no5lvl watchdog_thresh=10 sysctl.kernel.hung_task_timeout_secs=60";
 
 /// Description of a guest.
 #[derive(Clone)]
