@@ -73,10 +73,17 @@ impl<'a> Suite<'a> {
         Ok(suite)
     }
 
-    /// Installs packages, with the suite preferred.
-    pub(crate) fn install(&self, packages: &[&str]) -> Result<()> {
+    /// Installs packages, with the suite preferred for those whose names match `preferred`.
+    ///
+    /// For those only: a library of the suite, where the distribution's own would do, keeps that
+    /// library's development package from being installed later.
+    pub(crate) fn install(&self, packages: &[&str], preferred: &str) -> Result<()> {
+        let pins = self.folder.join("preferences");
+        if !self.lab.dry_run {
+            replace_file(&pins, pin(preferred, &self.name).as_bytes())?;
+        }
         let step = self.step(&format!("install packages from {}", self.name));
-        step.args(["-t", &self.name])
+        step.args(["-o", &format!("Dir::Etc::preferences={}", pins.display())])
             .args(INSTALL)
             .args(packages)
             .run()
@@ -107,6 +114,11 @@ impl<'a> Suite<'a> {
             ])
             .args(["-o", "APT::Sandbox::User=root"])
     }
+}
+
+/// What makes apt prefer a suite for some packages.
+fn pin(packages: &str, suite: &str) -> String {
+    format!("Package: {packages}\nPin: release n={suite}\nPin-Priority: 600\n")
 }
 
 /// All entries of the machine's apt, in the form of stanzas.
@@ -234,6 +246,13 @@ mod tests {
             Suites: trixie-backports\nComponents: main\nSigned-By: /usr/share/k.gpg";
         assert_eq!(copy, expected);
         assert!(text.contains("Suites: bookworm-security"));
+    }
+
+    #[test]
+    fn only_the_named_packages_are_preferred() {
+        let text = pin("qemu-* seabios", "bookworm-backports");
+        let want = "Package: qemu-* seabios\nPin: release n=bookworm-backports\nPin-Priority: 600\n";
+        assert_eq!(text, want);
     }
 
     #[test]

@@ -19,6 +19,9 @@ use crate::{
 
 const STEP: &str = "set the machine up";
 
+/// Debian's names of the emulator and of what it needs in the same version.
+const QEMU_PACKAGES: &str = "qemu-* seabios ipxe-qemu";
+
 /// Sees to it that all `needs` are met.
 pub(crate) fn ensure(lab: &Lab, needs: &'static [Need]) -> Result<()> {
     let missing = needs::missing(needs, &ThisMachine);
@@ -59,7 +62,7 @@ fn install(lab: &Lab, missing: &[&Need], host: &Host) -> Result<()> {
     }
     if !backports.is_empty() {
         let suite = format!("{}-backports", host.codename);
-        apt::Suite::open(lab, &host.codename, &suite)?.install(&backports)?;
+        apt::Suite::open(lab, &host.codename, &suite)?.install(&backports, QEMU_PACKAGES)?;
     }
     Ok(())
 }
