@@ -251,7 +251,8 @@ mod tests {
     #[test]
     fn only_the_named_packages_are_preferred() {
         let text = pin("qemu-* seabios", "bookworm-backports");
-        let want = "Package: qemu-* seabios\nPin: release n=bookworm-backports\nPin-Priority: 600\n";
+        let want =
+            "Package: qemu-* seabios\nPin: release n=bookworm-backports\nPin-Priority: 600\n";
         assert_eq!(text, want);
     }
 
