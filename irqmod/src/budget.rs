@@ -36,6 +36,17 @@ impl Budget {
         }
     }
 
+    /// A budget of one softirq pass: `1..=256`; [`None`] outside of the range.
+    ///
+    /// The irq_poll core grants no more to all its instances together in one pass, and an instance
+    /// with more would overrun that in a single call.
+    pub const fn polled(completions: u32) -> Option<Self> {
+        match Self::new(completions) {
+            Some(budget) if completions <= Self::POLL_DEFAULT.get() => Some(budget),
+            _ => None,
+        }
+    }
+
     /// The number of completions; 1 or more.
     #[inline]
     pub const fn get(self) -> u32 {

@@ -14,7 +14,7 @@
 //! - *Mask*: one disable of the interrupt line; owned as a [`MaskToken`], given back exactly once.
 //! - *Defer*: hand the source to a softirq poller or to a thread ([`Deferral`]).
 //! - *Moderator*: who may drain when ([`Moderator`]); the state word is described in [`state`].
-//! - *Policy*: when to defer ([`policy::Config`]).
+//! - *Policy*: when to defer ([`policy::Config`]); with the way to mask, a [`policy::Choice`].
 //! - *Platform*: the kernel, or its stand-in in a test ([`Platform`]).
 //!
 //! # Example
@@ -63,6 +63,7 @@ pub mod source;
 pub mod state;
 pub mod stats;
 mod sync;
+pub mod time;
 pub mod verdict;
 
 #[cfg(all(CONFIG_RUST_IRQMOD, CONFIG_PCI))]
@@ -78,7 +79,8 @@ pub use budget::{
 };
 pub use moderator::{
     Handled,
-    Moderator, //
+    Moderator,
+    Pass, //
 };
 pub use platform::{
     MaskToken,

@@ -26,14 +26,29 @@
 //! also of a poller that was completed early.
 
 use crate::{
-    observation::Observation,
+    observation::{
+        Glance,
+        Observation, //
+    },
     platform::{
         MaskToken,
         Platform,
         PollEnd,
         PollPass, //
     },
-    policy::Config,
+    policy::{
+        hardirq,
+        resched,
+        threaded,
+        with_policy,
+        Choice,
+        Cpu,
+        Kind,
+        Memory as _,
+        Policy,
+        Values,
+        LINE_WORDS, //
+    },
     source::{
         DrainRight,
         Source, //
@@ -58,9 +73,18 @@ use crate::{
     sync::{
         Atomic,
         Full,
-        Relaxed, //
+        Relaxed,
+        Words, //
     },
-    verdict::Verdict,
+    time::{
+        Instant,
+        Span, //
+    },
+    verdict::{
+        After,
+        Next,
+        Verdict, //
+    },
     Budget,
     Deferral,
     Drain, //
@@ -87,10 +111,15 @@ enum Absorb {
     LookAgain,
 }
 
-/// What the thread does after one drain.
+/// What a thread does after one drain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ThreadPass {
+#[must_use = "a source that is not done is not drained unless someone goes on"]
+pub enum Pass {
+    /// Drain again.
     Again,
+    /// Drain again after a while.
+    Rest(Span),
+    /// The source was given back, or is someone else's.
     Done,
 }
 
@@ -105,34 +134,55 @@ enum ThreadPass {
 /// serialised by the caller, with a lock that may be held while sleeping.
 pub struct Moderator {
     state: State,
-    config: Atomic<u32>,
+    /// The [`Choice`], packed. Changed only while nobody decides: the line is not requested, or
+    /// handler, thread and deferred contexts were joined.
+    choice: Words<{ Choice::WORDS }>,
     /// Tasks in [`exclusive`](Self::exclusive), waiting or draining.
     guests: Atomic<u32>,
     stats: Stats,
+    /// What the policy remembers of the line: accessed by the one who drains, only.
+    memory: Words<LINE_WORDS>,
 }
 
 static_assertions::assert_impl_all!(Moderator: Send, Sync);
 
 impl Moderator {
     /// A moderator for a line that is not requested yet.
-    pub fn new(config: Config) -> Self {
+    pub fn new(choice: impl Into<Choice>) -> Self {
         Self {
             state: State::new(Snapshot::empty()),
-            config: Atomic::new(config.pack()),
+            choice: Words::new(choice.into().pack()),
             guests: Atomic::new(0),
             stats: Stats::new(),
+            memory: Words::new([0; LINE_WORDS]),
         }
     }
 
-    /// The policy. Any context.
-    #[inline]
-    pub fn config(&self) -> Config {
-        Config::unpack(self.config.load(Relaxed))
+    /// The policy and the way to mask. Any context, not beside [`set_choice`](Self::set_choice).
+    pub fn choice(&self) -> Choice {
+        Choice::unpack(self.choice.load())
     }
 
-    /// Chooses another policy. The line must not be requested.
-    pub fn set_config(&self, config: Config) {
-        self.config.store(config.pack(), Relaxed);
+    /// Chooses anew. The line must not be requested, or it must be paused.
+    pub fn set_choice(&self, choice: impl Into<Choice>) {
+        self.choice.store(choice.into().pack());
+        self.memory.store([0; LINE_WORDS]);
+    }
+
+    /// The first word of the packed choice.
+    #[inline(always)]
+    fn chosen(&self) -> u32 {
+        self.choice.word(0)
+    }
+
+    /// The policy, which the caller knows to be `C`.
+    #[inline(always)]
+    fn policy<C: Policy>(&self) -> Result<C, crate::policy::Conflict> {
+        let mut values = Values::default();
+        for (i, value) in values.iter_mut().enumerate().take(C::KEYS.len()) {
+            *value = self.choice.word(1 + i);
+        }
+        C::from_values(&values)
     }
 
     /// The state word as it is now. Any context.
@@ -188,12 +238,25 @@ impl Moderator {
             }
         };
         if !now.contains(Snapshot::INIT) {
-            return self.drain_in_handler(source, platform, Budget::UNLIMITED);
+            return self.drain_plainly(source);
         }
-        match self.verdict(platform) {
-            Verdict::Drain(budget) => self.drain_in_handler(source, platform, budget),
-            Verdict::Defer(to) => self.defer_from_handler(source, platform, to),
+        match Choice::kind_of(self.chosen()) {
+            Kind::Hardirq => self.handle::<hardirq::Config, S, P>(source, platform),
+            Kind::Resched => self.handle::<resched::Config, S, P>(source, platform),
+            Kind::Threaded => self.handle::<threaded::Config, S, P>(source, platform),
+            kind => self.handle_other(kind, source, platform),
         }
+    }
+
+    /// As [`handle`](Self::handle), for policies that don't compete for the last instruction.
+    #[inline(never)]
+    fn handle_other<S: Source, P: Platform>(
+        &self,
+        kind: Kind,
+        source: &S,
+        platform: &P,
+    ) -> Handled {
+        with_policy!(kind, C => self.handle::<C, S, P>(source, platform))
     }
 
     /// Whether the interrupt is to be left alone: the source is someone else's, or shut.
@@ -204,7 +267,8 @@ impl Moderator {
     #[cold]
     fn absorb<S: Source, P: Platform>(&self, now: Snapshot, source: &S, platform: &P) -> Absorb {
         if now.is_owned() && !now.contains(Snapshot::MASKED) {
-            return match self.state.transition_to_masked_late(platform.mask()) {
+            let how = Choice::mask_of(self.chosen());
+            return match self.state.transition_to_masked_late(platform.mask(how)) {
                 Deposit::Stored => Absorb::Yes,
                 Deposit::Surplus(token) => {
                     platform.unmask(token);
@@ -220,64 +284,56 @@ impl Moderator {
         }
     }
 
-    /// Asks the policy; gathers only what it wants to see.
+    /// Asks the policy and does what it says.
     #[inline(always)]
-    fn verdict<P: Platform>(&self, platform: &P) -> Verdict {
-        let config = self.config();
-        let observation = if config.observes() {
-            Observation {
-                in_hardirq: platform.in_hardirq(),
-                need_resched: platform.need_resched(),
-            }
-        } else {
-            Observation::default()
+    fn handle<C: Policy, S: Source, P: Platform>(&self, source: &S, platform: &P) -> Handled {
+        let Ok(policy) = self.policy::<C>() else {
+            return self.drain_plainly(source);
         };
-        config.on_interrupt(&observation)
-    }
-
-    /// Drains as much as the budget allows; what is left goes to the poller.
-    #[inline(always)]
-    fn drain_in_handler<S: Source, P: Platform>(
-        &self,
-        source: &S,
-        platform: &P,
-        budget: Budget,
-    ) -> Handled {
-        match self.drain(source, &mut DrainRight::new(), budget) {
-            Drain::Drained(0) => {
-                self.stats.on_empty();
-                Handled::None
-            }
-            Drain::Drained(_) => Handled::Handled,
-            Drain::More(_) => {
-                // Refused while a pause is about to join this handler: what is left is looked at
-                // when the source is resumed, or reaped.
-                let _ = self.claim(source, platform, Deferral::Softirq);
-                Handled::Handled
-            }
+        let mut handler = Handler {
+            moderator: self,
+            policy,
+            source,
+            platform,
+            glance: if C::GLANCES {
+                platform.glance()
+            } else {
+                Glance::empty()
+            },
+            began: Instant::ZERO,
+        };
+        match handler.verdict() {
+            Verdict::Drain(budget) => handler.drain(budget),
+            Verdict::Defer(to) => handler.defer(to),
         }
     }
 
-    /// Masks and defers if there is something to do; drains if the source can't be taken.
-    fn defer_from_handler<S: Source, P: Platform>(
-        &self,
-        source: &S,
-        platform: &P,
-        to: Deferral,
-    ) -> Handled {
-        if !source.pending() {
+    /// Drains until the queue is empty, whatever the policy says.
+    #[inline(always)]
+    fn drain_plainly<S: Source>(&self, source: &S) -> Handled {
+        self.drained(self.drain(source, &mut DrainRight::new(), Budget::UNLIMITED))
+    }
+
+    /// The answer for a queue that was seen empty.
+    #[inline(always)]
+    fn drained(&self, drain: Drain) -> Handled {
+        if drain.found() == 0 {
             self.stats.on_empty();
             return Handled::None;
         }
-        match (self.claim(source, platform, to), to) {
-            (Claim::Won, Deferral::Softirq) => Handled::Handled,
-            (Claim::Won, Deferral::Thread) => Handled::WakeThread,
-            (Claim::Owned, _) => {
-                self.stats.on_absorbed();
-                Handled::Handled
-            }
-            (Claim::Refused, _) => self.drain_in_handler(source, platform, self.config().budget()),
+        Handled::Handled
+    }
+
+    /// Runs `f` with what the policy remembers of the line. The caller drains.
+    #[inline]
+    fn with_memory<C: Policy, R>(&self, f: impl FnOnce(&mut C::Line) -> R) -> R {
+        if C::Line::NONE {
+            return f(&mut C::Line::from_words([0; LINE_WORDS]));
         }
+        let mut line = C::Line::from_words(self.memory.load());
+        let result = f(&mut line);
+        self.memory.store(line.into_words());
+        result
     }
 
     /// Takes the source away from the handler: owned, masked and scheduled, in this order.
@@ -287,7 +343,8 @@ impl Moderator {
         }
         let claim = self.state.transition_to_claimed();
         if claim == Claim::Won {
-            self.keep(platform, platform.mask());
+            let how = Choice::mask_of(self.chosen());
+            self.keep(platform, platform.mask(how));
             self.schedule(platform, to);
         }
         claim
@@ -296,7 +353,7 @@ impl Moderator {
     /// The source was just taken: schedules the one who drains.
     fn schedule<P: Platform>(&self, platform: &P, to: Deferral) {
         self.stats.on_deferral();
-        if to == Deferral::Softirq {
+        if to != Deferral::Thread {
             platform.defer(to);
         }
     }
@@ -328,10 +385,15 @@ impl Moderator {
             if !self.may_drain(source) {
                 return platform.complete_poller(pass);
             }
-            self.stats.on_poll();
-            match self.drain(source, &mut DrainRight::new(), pass.budget()) {
-                Drain::More(_) => pass.stay(),
-                Drain::Drained(found) => {
+            let (drain, next) = self.deferred_drain(source, platform, pass.budget());
+            match (drain, next) {
+                (Drain::More(_), _) | (_, Next::Again) => pass.stay(),
+                (Drain::Drained(found), Next::Rest(span)) => {
+                    let end = platform.complete_poller(pass.with_found(found));
+                    platform.poll_after(span);
+                    end
+                }
+                (Drain::Drained(found), Next::HandBack) => {
                     let end = platform.complete_poller(pass.with_found(found));
                     let _ = self.hand_back(source, platform, Deferral::Softirq);
                     end
@@ -340,35 +402,98 @@ impl Moderator {
         })
     }
 
-    /// The interrupt thread was woken. Thread.
+    /// The interrupt thread was woken, or the work item runs. Thread.
     pub fn on_thread<S: Source, P: Platform>(&self, source: &S, platform: &P) -> Handled {
-        while platform.locked(|| self.thread_pass(source, platform)) == ThreadPass::Again {
-            platform.relax();
+        loop {
+            let budget = self.choice().policy.budget();
+            match self.on_pass(source, platform, budget) {
+                Pass::Again => platform.relax(),
+                Pass::Rest(span) => platform.sleep(span),
+                Pass::Done => return Handled::Handled,
+            }
         }
-        Handled::Handled
     }
 
-    /// One drain of the thread. Under the lock.
-    fn thread_pass<S: Source, P: Platform>(&self, source: &S, platform: &P) -> ThreadPass {
+    /// One drain of the interrupt thread, of the work item or of the CPU's completion thread: task
+    /// context, without the lock. Nothing happens to a source that was not deferred.
+    pub fn on_pass<S: Source, P: Platform>(
+        &self,
+        source: &S,
+        platform: &P,
+        budget: Budget,
+    ) -> Pass {
+        platform.locked(|| self.pass(source, platform, budget))
+    }
+
+    /// As [`on_pass`](Self::on_pass). Under the lock.
+    fn pass<S: Source, P: Platform>(&self, source: &S, platform: &P, budget: Budget) -> Pass {
         if !self.may_drain(source) {
-            return ThreadPass::Done;
+            return Pass::Done;
         }
-        self.stats.on_poll();
-        let drain = self.drain(source, &mut DrainRight::new(), self.config().budget());
+        let (drain, next) = self.deferred_drain(source, platform, budget);
         if self.guests.load(Relaxed) != 0 {
             // A task waits for this thread, which a storm may never let end by itself. What is left
             // the task will see when it looks at the end, which is still to come: it needs the lock
             // for that.
             self.release(source, platform);
-            return ThreadPass::Done;
+            return Pass::Done;
         }
-        match drain {
-            Drain::More(_) => ThreadPass::Again,
-            Drain::Drained(_) => match self.hand_back(source, platform, Deferral::Thread) {
-                Reclaim::Won => ThreadPass::Again,
-                Reclaim::Lost => ThreadPass::Done,
-            },
+        match (drain, next) {
+            (Drain::More(_), _) | (_, Next::Again) => Pass::Again,
+            (Drain::Drained(_), Next::Rest(span)) => Pass::Rest(span),
+            (Drain::Drained(_), Next::HandBack) => {
+                match self.hand_back(source, platform, Deferral::Thread) {
+                    Reclaim::Won => Pass::Again,
+                    Reclaim::Lost => Pass::Done,
+                }
+            }
         }
+    }
+
+    /// Drains as the owner, and asks the policy how to go on. Under the lock.
+    fn deferred_drain<S: Source, P: Platform>(
+        &self,
+        source: &S,
+        platform: &P,
+        budget: Budget,
+    ) -> (Drain, Next) {
+        self.stats.on_poll();
+        let drain = self.drain(source, &mut DrainRight::new(), budget);
+        let kind = Choice::kind_of(self.chosen());
+        let next = with_policy!(kind, C => self.next::<C, S, P>(source, platform, drain));
+        (drain, next)
+    }
+
+    /// Asks the policy after a deferred drain. Under the lock.
+    fn next<C: Policy, S: Source, P: Platform>(
+        &self,
+        source: &S,
+        platform: &P,
+        drain: Drain,
+    ) -> Next {
+        let Ok(policy) = self.policy::<C>() else {
+            return Next::HandBack;
+        };
+        let seen = if C::WEIGHS_PASSES {
+            let now = platform.now();
+            Observation {
+                began: now,
+                now,
+                in_flight: source.in_flight(),
+                ..Observation::default()
+            }
+        } else {
+            Observation::default()
+        };
+        self.with_memory::<C, _>(|line| policy.on_pass(&seen, drain, line))
+    }
+
+    /// The hold timer of the CPU expired: the handler may go on. Hardirq, without the lock.
+    ///
+    /// Without the lock this is sound because the timer owns the source and drains nothing: a pause
+    /// joins the timer, and a task that drains ([`exclusive`](Self::exclusive)) holds a mask of its own.
+    pub fn on_hold_end<S: Source, P: Platform>(&self, source: &S, platform: &P) {
+        let _ = self.hand_back(source, platform, Deferral::Softirq);
     }
 
     /// Whether the owner of the source may go on. Under the lock, so a source that is owned stays
@@ -378,7 +503,7 @@ impl Moderator {
         now.is_owned() && !now.contains(Snapshot::PAUSED) && source.reachable()
     }
 
-    /// Gives the source back to the handler, and looks once. Under the lock.
+    /// Gives the source back to the handler, and looks once. Under the lock, or as the hold timer.
     fn hand_back<S: Source, P: Platform>(&self, source: &S, platform: &P, to: Deferral) -> Reclaim {
         if self.release(source, platform) {
             self.look_again(source, platform, to)
@@ -388,7 +513,7 @@ impl Moderator {
     }
 
     /// Releases the source and unmasks, in this order, unless the mask is to be kept. Under the
-    /// lock.
+    /// lock, or as the hold timer.
     fn release<S: Source, P: Platform>(&self, source: &S, platform: &P) -> bool {
         if !source.reachable() {
             return false;
@@ -448,7 +573,7 @@ impl Moderator {
         platform.synchronize();
         // If the callback keeps returning its weight, the core completes the instance here without
         // telling it: what it owned is taken over below.
-        platform.join_poller();
+        platform.join_deferred();
         let disowned = platform.locked(|| self.state.transition_to_disowned());
         if disowned == Disown::Unmasked && source.reachable() {
             self.keep(platform, platform.mask_sync());
@@ -468,7 +593,7 @@ impl Moderator {
                 Resume::Refused => return,
             }
         };
-        platform.enable_poller();
+        platform.enable_deferred();
         let left = self.state.transition_to_running();
         platform.locked(|| {
             if let Withdraw::Token(left) = left {
@@ -489,7 +614,7 @@ impl Moderator {
             Stop::Dedicated => self.quiesce(source, platform),
             Stop::DedicatedPaused => (),
         }
-        platform.enable_poller();
+        platform.enable_deferred();
         if !source.reachable() {
             return;
         }
@@ -550,5 +675,129 @@ impl Moderator {
             },
             Deposit::Stored => None,
         }
+    }
+}
+
+/// One run of a handler that asks its policy.
+struct Handler<'a, C, S, P> {
+    moderator: &'a Moderator,
+    policy: C,
+    source: &'a S,
+    platform: &'a P,
+    glance: Glance,
+    /// When the policy last looked at the clock; zero if it has not.
+    began: Instant,
+}
+
+impl<C: Policy, S: Source, P: Platform> Handler<'_, C, S, P> {
+    #[inline(always)]
+    fn verdict(&mut self) -> Verdict {
+        match self.policy.on_interrupt(self.glance) {
+            Some(verdict) => verdict,
+            None => self.weigh(|policy, seen, line, cpu| policy.weigh_interrupt(seen, line, cpu)),
+        }
+    }
+
+    /// Drains, and goes on as the policy says.
+    #[inline(always)]
+    fn drain(&mut self, budget: Budget) -> Handled {
+        let drain = self
+            .moderator
+            .drain(self.source, &mut DrainRight::new(), budget);
+        match (self.after(drain), drain) {
+            (After::Open, Drain::Drained(_)) => self.moderator.drained(drain),
+            (after, _) => self.go_on(after, drain),
+        }
+    }
+
+    #[inline(always)]
+    fn after(&mut self, drain: Drain) -> After {
+        match self.policy.on_drained(self.glance, drain) {
+            Some(after) => after,
+            None => {
+                self.weigh(|policy, seen, line, cpu| policy.weigh_drained(seen, drain, line, cpu))
+            }
+        }
+    }
+
+    /// The handler is not finished with one drain that emptied the queue.
+    #[cold]
+    fn go_on(&mut self, mut after: After, first: Drain) -> Handled {
+        let (mut drain, mut found) = (first, first.found());
+        loop {
+            let to = match (after, drain) {
+                (After::Again(budget), _) => {
+                    drain = self
+                        .moderator
+                        .drain(self.source, &mut DrainRight::new(), budget);
+                    found = found.saturating_add(drain.found());
+                    after = self.after(drain);
+                    continue;
+                }
+                (After::Open, Drain::Drained(_)) => {
+                    return self.moderator.drained(Drain::Drained(found));
+                }
+                (After::Open, Drain::More(_)) => Deferral::Softirq,
+                (After::Defer(to), _) => to,
+                (After::HoldFor(span), _) => {
+                    self.platform.arm_hold(span);
+                    Deferral::Hold
+                }
+            };
+            return self.leave_to(to, found);
+        }
+    }
+
+    /// Defers what may be left. Refused while a pause is about to join this handler: then it is
+    /// looked at when the source is resumed, or reaped.
+    fn leave_to(&self, to: Deferral, found: u32) -> Handled {
+        match (self.moderator.claim(self.source, self.platform, to), to) {
+            (Claim::Won, Deferral::Thread) => Handled::WakeThread,
+            (Claim::Won, _) => Handled::Handled,
+            (Claim::Owned | Claim::Refused, _) => self.moderator.drained(Drain::More(found)),
+        }
+    }
+
+    /// Masks and defers if there is something to do; drains if the source can't be taken.
+    #[inline]
+    fn defer(&mut self, to: Deferral) -> Handled {
+        if !self.source.pending() {
+            self.moderator.stats.on_empty();
+            return Handled::None;
+        }
+        match (self.moderator.claim(self.source, self.platform, to), to) {
+            (Claim::Won, Deferral::Thread) => Handled::WakeThread,
+            (Claim::Won, _) => Handled::Handled,
+            (Claim::Owned, _) => {
+                self.moderator.stats.on_absorbed();
+                Handled::Handled
+            }
+            (Claim::Refused, _) => self.moderator.drained(self.moderator.drain(
+                self.source,
+                &mut DrainRight::new(),
+                self.policy.budget(),
+            )),
+        }
+    }
+
+    /// Asks the policy with a closer look.
+    fn weigh<R>(&mut self, ask: impl FnOnce(&C, &Observation, &mut C::Line, &mut Cpu) -> R) -> R {
+        let now = self.platform.now();
+        let began = if self.began == Instant::ZERO {
+            now
+        } else {
+            self.began
+        };
+        self.began = now;
+        let seen = Observation {
+            glance: self.glance,
+            began,
+            now,
+            switches: self.platform.switches(),
+            in_flight: self.source.in_flight(),
+        };
+        let policy = &self.policy;
+        self.moderator
+            .with_memory::<C, _>(|line| self.platform.on_cpu(|cpu| ask(policy, &seen, line, cpu)))
     }
 }

@@ -2,11 +2,38 @@
 
 //! What a policy gets to see.
 
-/// The CPU at the entry of the handler. A snapshot: plain values, read before the queue is.
+use crate::time::Instant;
+use bitflags::bitflags;
+
+bitflags! {
+    /// What can be seen at the entry of the handler without a clock: one look at this CPU.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct Glance: u32 {
+        /// A real hard interrupt; missing in a forced interrupt thread and in a software replay.
+        const HARDIRQ = 1 << 0;
+        /// The scheduler wants this CPU. A hint: transient, and it carries no elapsed time.
+        const RESCHED = 1 << 1;
+        /// The scheduler wants this CPU by the next tick (`PREEMPT_LAZY`).
+        const LAZY = 1 << 4;
+        /// The interrupt came while this CPU was idle.
+        const IDLE = 1 << 2;
+        /// This CPU serves its sources in its completion thread: all of them are to be deferred
+        /// there ([`crate::Deferral::Cpu`]).
+        const DEFERRING = 1 << 3;
+    }
+}
+
+/// A closer look, which costs a clock read and more: made only for a policy that asks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Observation {
-    /// A real hard interrupt; false in a forced interrupt thread and in a software replay.
-    pub in_hardirq: bool,
-    /// The scheduler wants this CPU. A hint: transient, and it carries no elapsed time.
-    pub need_resched: bool,
+    /// The look at the entry of the handler; empty in a deferred drain.
+    pub glance: Glance,
+    /// When the drain that is being judged began; [`now`](Self::now) if nobody looked then.
+    pub began: Instant,
+    /// When this was seen.
+    pub now: Instant,
+    /// A number that changes whenever this CPU switches from one task to another.
+    pub switches: u64,
+    /// Commands that the device has and has not completed; [`None`] if the driver does not say.
+    pub in_flight: Option<u32>,
 }

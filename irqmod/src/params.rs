@@ -3,23 +3,24 @@
 //! The parameter string of a policy.
 //!
 //! ```text
-//! policy = name [ ":" key "=" value *( "," key "=" value ) ]
-//! value  = 1*digit
+//! choice = policy [ ":" pair *( "," pair ) ]
+//! pair   = key "=" 1*digit / "mask=" ( "nosync" / "nowait" )
 //! ```
 //!
 //! One newline at the end is tolerated, because `echo` writes it. Nothing else is: no spaces, no
 //! signs, no empty or repeated keys, and no value that would have to be clamped.
 
 use crate::policy::{
-    hardirq,
-    resched,
-    threaded,
-    Config, //
+    Choice,
+    Config,
+    Conflict,
+    Key,
+    Kind,
+    Mask,
+    Values,
+    MAX_KEYS, //
 };
 use core::fmt;
-
-/// The names of all policies, as an error lists them.
-const NAMES: &str = "hardirq, resched, threaded";
 
 /// Why a parameter string was refused. [`fmt::Display`] writes one line that says what is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,14 +29,14 @@ pub enum ParamError<'a> {
     Encoding,
     /// No policy of this name.
     Policy(&'a str),
-    /// The policy has no such key, or no keys at all.
+    /// The policy has no such key.
     Key {
         /// The name of the policy.
         policy: &'static str,
         /// The key as given; may be empty.
         key: &'a str,
-        /// The keys that there are, separated by commas; may be empty.
-        allowed: &'static str,
+        /// The keys that there are, beside the mask.
+        keys: &'static [Key],
     },
     /// The key is given twice.
     Repeated {
@@ -47,20 +48,25 @@ pub enum ParamError<'a> {
     /// The value is not a number.
     Value {
         /// The key.
-        key: &'static str,
+        key: &'static Key,
         /// The value as given; may be empty.
         value: &'a str,
-        /// The smallest and the largest value allowed.
-        range: (u32, u32),
     },
     /// The value is a number out of the range.
     Range {
         /// The key.
-        key: &'static str,
+        key: &'static Key,
         /// The value as given.
         value: &'a str,
-        /// The smallest and the largest value allowed.
-        range: (u32, u32),
+    },
+    /// No such way to mask.
+    Mask(&'a str),
+    /// Each value is in its range, but they don't go together.
+    Conflict {
+        /// The name of the policy.
+        policy: &'static str,
+        /// What is asked of them.
+        conflict: Conflict,
     },
 }
 
@@ -75,40 +81,44 @@ impl ParamError<'_> {
 impl fmt::Display for ParamError<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Encoding => write!(f, "policy is not text; allowed: {NAMES}"),
+            Self::Encoding => write!(f, "policy is not text; allowed: {}", Names),
             Self::Policy(name) => {
-                write!(f, "unknown policy '{}'; allowed: {NAMES}", Quoted(name))
+                write!(f, "unknown policy '{}'; allowed: {}", Quoted(name), Names)
             }
-            Self::Key {
-                policy,
-                key,
-                allowed: "",
-            } => write!(f, "{policy}: '{}' given; it has no keys", Quoted(key)),
-            Self::Key {
-                policy,
-                key,
-                allowed,
-            } => write!(
-                f,
-                "{policy}: unknown key '{}'; allowed: {allowed}",
-                Quoted(key)
-            ),
+            Self::Key { policy, key, keys } => {
+                write!(f, "{policy}: unknown key '{}'; allowed: ", Quoted(key))?;
+                keys.iter()
+                    .try_for_each(|key| write!(f, "{}, ", key.name))?;
+                f.write_str(Mask::KEY)
+            }
             Self::Repeated { policy, key } => write!(f, "{policy}: key '{key}' given twice"),
-            Self::Value { key, value, range } => write!(
-                f,
-                "{key}: '{}' is not a number; allowed: {}..={}",
-                Quoted(value),
-                range.0,
-                range.1
-            ),
-            Self::Range { key, value, range } => write!(
-                f,
-                "{key}: '{}' is out of range; allowed: {}..={}",
-                Quoted(value),
-                range.0,
-                range.1
-            ),
+            Self::Value { key, value } => {
+                write!(f, "{}: '{}' is not a number; ", key.name, Quoted(value))?;
+                write!(f, "allowed: {}..={}", key.min, key.max)
+            }
+            Self::Range { key, value } => {
+                write!(f, "{}: '{}' is out of range; ", key.name, Quoted(value))?;
+                write!(f, "allowed: {}..={}", key.min, key.max)
+            }
+            Self::Mask(word) => {
+                write!(f, "{}: unknown word '{}'; ", Mask::KEY, Quoted(word))?;
+                f.write_str("allowed: nosync, nowait")
+            }
+            Self::Conflict { policy, conflict } => write!(f, "{policy}: {}", conflict.0),
         }
+    }
+}
+
+/// The names of all policies, as an error lists them.
+struct Names;
+
+impl fmt::Display for Names {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, name) in Config::NAMES.iter().enumerate() {
+            let separator = if i == 0 { "" } else { ", " };
+            write!(f, "{separator}{name}")?;
+        }
+        Ok(())
     }
 }
 
@@ -137,88 +147,106 @@ impl fmt::Display for Quoted<'_> {
 /// ```
 /// use irqmod::params::parse;
 ///
-/// let config = parse(b"resched:budget=64\n").unwrap();
-/// assert_eq!(config.to_string(), "resched:budget=64");
+/// let choice = parse(b"resched:budget=64\n").unwrap();
+/// assert_eq!(choice.to_string(), "resched:budget=64");
 ///
 /// let error = parse(b"resched:budget=0").unwrap_err();
 /// assert!(error.is_range());
 /// assert_eq!(error.to_string(), "budget: '0' is out of range; allowed: 1..=256");
 /// ```
-pub fn parse<T: AsRef<[u8]> + ?Sized>(text: &T) -> Result<Config, ParamError<'_>> {
+pub fn parse<T: AsRef<[u8]> + ?Sized>(text: &T) -> Result<Choice, ParamError<'_>> {
     let text = core::str::from_utf8(text.as_ref()).map_err(|_| ParamError::Encoding)?;
     let text = text.strip_suffix('\n').unwrap_or(text);
     let (name, pairs) = match text.split_once(':') {
         Some((name, pairs)) => (name, Some(pairs)),
         None => (text, None),
     };
-    match name {
-        hardirq::NAME => no_keys(hardirq::NAME, pairs).map(|()| Config::Hardirq),
-        resched::NAME => resched(pairs).map(Config::Resched),
-        threaded::NAME => {
-            no_keys(threaded::NAME, pairs).map(|()| Config::Threaded(threaded::Config))
+    let named = |kind: &&Kind| kind.name() == name;
+    let Some(kind) = Kind::ALL.iter().find(named).copied() else {
+        return Err(ParamError::Policy(name));
+    };
+    let mut given = Given::default();
+    for pair in pairs.into_iter().flat_map(|pairs| pairs.split(',')) {
+        // A missing `=` makes an empty value.
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        given.set(kind, key, value)?;
+    }
+    given.finish(kind)
+}
+
+/// What the string has said so far.
+#[derive(Default)]
+struct Given {
+    values: [Option<u32>; MAX_KEYS],
+    mask: Option<Mask>,
+}
+
+impl Given {
+    fn set<'a>(&mut self, kind: Kind, key: &'a str, value: &'a str) -> Result<(), ParamError<'a>> {
+        if key == Mask::KEY {
+            let mask = mask(value)?;
+            return once(kind, Mask::KEY, &mut self.mask, mask);
         }
-        _ => Err(ParamError::Policy(name)),
+        let mut keys = kind.keys().iter().zip(&mut self.values);
+        match keys.find(|(known, _)| known.name == key) {
+            Some((known, slot)) => once(kind, known.name, slot, number(known, value)?),
+            None => Err(ParamError::Key {
+                policy: kind.name(),
+                key,
+                keys: kind.keys(),
+            }),
+        }
+    }
+
+    fn finish<'a>(self, kind: Kind) -> Result<Choice, ParamError<'a>> {
+        let mut values = Values::default();
+        for ((value, given), key) in values.iter_mut().zip(self.values).zip(kind.keys()) {
+            *value = given.unwrap_or(key.default);
+        }
+        let policy =
+            Config::from_values(kind, &values).map_err(|conflict| ParamError::Conflict {
+                policy: kind.name(),
+                conflict,
+            })?;
+        Ok(Choice {
+            policy,
+            mask: self.mask.unwrap_or_default(),
+        })
     }
 }
 
-/// Splits `key=value,key=value`; a missing `=` makes an empty value.
-fn pairs(text: Option<&str>) -> impl Iterator<Item = (&str, &str)> {
-    text.into_iter()
-        .flat_map(|text| text.split(','))
-        .map(|pair| pair.split_once('=').unwrap_or((pair, "")))
-}
-
-/// A policy without keys.
-fn no_keys<'a>(policy: &'static str, text: Option<&'a str>) -> Result<(), ParamError<'a>> {
-    match pairs(text).next() {
+/// Fills a slot that must be empty.
+fn once<'a, T>(
+    kind: Kind,
+    key: &'static str,
+    slot: &mut Option<T>,
+    value: T,
+) -> Result<(), ParamError<'a>> {
+    match slot.replace(value) {
         None => Ok(()),
-        Some((key, _)) => Err(ParamError::Key {
-            policy,
+        Some(_) => Err(ParamError::Repeated {
+            policy: kind.name(),
             key,
-            allowed: "",
         }),
     }
 }
 
-/// The keys of `resched`.
-fn resched(text: Option<&str>) -> Result<resched::Config, ParamError<'_>> {
-    const BUDGET: &str = "budget";
-    const RANGE: (u32, u32) = (1, resched::Config::MAX_BUDGET);
-
-    let mut config = None;
-    for (key, value) in pairs(text) {
-        if key != BUDGET {
-            return Err(ParamError::Key {
-                policy: resched::NAME,
-                key,
-                allowed: BUDGET,
-            });
-        }
-        if config.is_some() {
-            return Err(ParamError::Repeated {
-                policy: resched::NAME,
-                key: BUDGET,
-            });
-        }
-        config = Some(number(BUDGET, value, RANGE, resched::Config::new)?);
+fn mask(word: &str) -> Result<Mask, ParamError<'_>> {
+    let named = |(name, _): &&(&str, Mask)| *name == word;
+    match Mask::ALL.iter().find(named) {
+        Some((_, mask)) => Ok(*mask),
+        None => Err(ParamError::Mask(word)),
     }
-    Ok(config.unwrap_or_default())
 }
 
-/// A decimal number that `make` accepts, which is one in `range`.
-fn number<'a, T>(
-    key: &'static str,
-    value: &'a str,
-    range: (u32, u32),
-    make: impl FnOnce(u32) -> Option<T>,
-) -> Result<T, ParamError<'a>> {
+/// A decimal number in the range of its key.
+fn number<'a>(key: &'static Key, value: &'a str) -> Result<u32, ParamError<'a>> {
     if value.is_empty() || !value.bytes().all(|b| b.is_ascii_digit()) {
-        return Err(ParamError::Value { key, value, range });
+        return Err(ParamError::Value { key, value });
     }
     // What fails to parse now is too large for a word, and so for every range.
-    value
-        .parse()
-        .ok()
-        .and_then(make)
-        .ok_or(ParamError::Range { key, value, range })
+    match value.parse() {
+        Ok(number) if (key.min..=key.max).contains(&number) => Ok(number),
+        _ => Err(ParamError::Range { key, value }),
+    }
 }

@@ -25,6 +25,15 @@
 //!   one who joins takes over what the refused caller had claimed.
 
 use crate::{
+    observation::Glance,
+    policy::{
+        Cpu,
+        Mask, //
+    },
+    time::{
+        Instant,
+        Span, //
+    },
     Budget,
     Deferral, //
 };
@@ -137,10 +146,14 @@ impl PollEnd {
     }
 }
 
-/// One interrupt line with its poller, thread and locks.
+/// One interrupt line with its poller, thread, timers and locks.
+///
+/// A *deferred context* is whatever may drain or release the source later: softirq poller, work
+/// item, per-line timer, and membership in the hold list or the completion list of a CPU. The
+/// interrupt thread belongs to the handler: [`Platform::synchronize`] joins it.
 pub trait Platform {
     /// Disables the line once, without waiting. Handler, for itself.
-    fn mask(&self) -> MaskToken;
+    fn mask(&self, how: Mask) -> MaskToken;
 
     /// Disables the line once and waits until neither handler nor interrupt thread runs. Task.
     fn mask_sync(&self) -> MaskToken;
@@ -151,31 +164,48 @@ pub trait Platform {
     /// Waits until the handler and the interrupt thread that run now are finished. Task.
     fn synchronize(&self);
 
-    /// Schedules the context that drains next. Any context.
+    /// Schedules the context that drains next. Any context, with softirqs or interrupts off.
     ///
-    /// Only ever asked for [`Deferral::Softirq`]: the thread is woken by what the handler returns.
+    /// Never asked for [`Deferral::Thread`]: the thread is woken by what the handler returns. For
+    /// [`Deferral::Hold`] and [`Deferral::Cpu`] the line joins the list of the CPU that this runs on;
+    /// a platform that has no completion thread there uses the softirq poller.
     fn defer(&self, to: Deferral);
+
+    /// Starts the hold timer of this CPU, which is not running. Handler.
+    fn arm_hold(&self, after: Span);
+
+    /// Schedules the softirq poller after a while. Softirq poller, once it has completed.
+    fn poll_after(&self, after: Span);
 
     /// Takes the poller off the softirq list and turns `pass` into [`PollPass::completed`].
     /// Softirq poller, under [`Platform::locked`].
     fn complete_poller(&self, pass: PollPass) -> PollEnd;
 
-    /// Waits until the poller is not scheduled and keeps it from being scheduled. Task.
-    fn join_poller(&self);
+    /// Waits until no deferred context has the line, and keeps it from being deferred. Task.
+    fn join_deferred(&self);
 
-    /// Ends what [`Platform::join_poller`] began. Task.
-    fn enable_poller(&self);
+    /// Ends what [`Platform::join_deferred`] began. Task.
+    fn enable_deferred(&self);
 
-    /// Whether the scheduler wants this CPU. Any context, cheap.
-    fn need_resched(&self) -> bool;
+    /// A look at this CPU. Any context, cheap.
+    fn glance(&self) -> Glance;
 
-    /// Whether this is a real hard interrupt. Any context, cheap.
-    fn in_hardirq(&self) -> bool;
+    /// The clock: monotonic, not stopped by anything but suspend. Any context.
+    fn now(&self) -> Instant;
 
-    /// Runs `f` under the source's queue lock, with softirqs off. Softirq poller, thread and task,
-    /// never hardirq. Not recursive.
+    /// A number that changes whenever this CPU switches tasks. Hardirq.
+    fn switches(&self) -> u64;
+
+    /// Runs `f` on the policies' state of this CPU, with interrupts off. Not recursive. Any context.
+    fn on_cpu<R>(&self, f: impl FnOnce(&mut Cpu) -> R) -> R;
+
+    /// Runs `f` under the source's queue lock, with softirqs off. Softirq poller, thread, work item
+    /// and task, never hardirq. Not recursive.
     fn locked<R>(&self, f: impl FnOnce() -> R) -> R;
 
-    /// Lets others run. Interrupt thread, between two drains, without the lock.
+    /// Lets others run. Thread or work item, between two drains, without the lock.
     fn relax(&self);
+
+    /// Sleeps for about `span`. Thread or work item, between two drains, without the lock.
+    fn sleep(&self, span: Span);
 }

@@ -43,6 +43,13 @@ pub trait Source: Send + Sync + 'static {
     /// call back into the moderator of this source.
     fn drain(&self, right: &mut DrainRight<'_>, budget: Budget) -> Drain;
 
+    /// Commands that the device has and has not completed; [`None`] if the driver does not know.
+    ///
+    /// Hardirq, or under the source's queue lock. An estimate, from memory: never reads the device.
+    fn in_flight(&self) -> Option<u32> {
+        None
+    }
+
     /// Whether the device's registers may be touched (a PCI channel in its normal state).
     ///
     /// Called in any context. While this is false, lines stay masked and nothing is deferred.

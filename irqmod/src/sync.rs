@@ -13,6 +13,46 @@ mod kernel;
 #[cfg(all(loom, not(CONFIG_RUST_IRQMOD)))]
 mod loom;
 
+/// Words of one writer at a time, who is ordered with the readers by other means.
+pub(crate) struct Words<const N: usize>([Counter; N]);
+
+impl<const N: usize> Words<N> {
+    /// Words with these values.
+    pub(crate) fn new(words: [u32; N]) -> Self {
+        Self(words.map(|word| Counter::new(widen(word))))
+    }
+
+    /// Reads one; zero beyond the last.
+    #[inline(always)]
+    pub(crate) fn word(&self, i: usize) -> u32 {
+        // CAST: Stored from 32 bits.
+        self.0
+            .get(i)
+            .map_or(0, |counter| counter.load(Relaxed) as u32)
+    }
+
+    /// Reads all.
+    #[inline]
+    pub(crate) fn load(&self) -> [u32; N] {
+        ::core::array::from_fn(|i| self.word(i))
+    }
+
+    /// Writes all.
+    #[inline]
+    pub(crate) fn store(&self, words: [u32; N]) {
+        for (counter, word) in self.0.iter().zip(words) {
+            counter.store(widen(word), Relaxed);
+        }
+    }
+}
+
+/// A word of 32 bits in a machine word, which has at least that many.
+#[inline(always)]
+const fn widen(word: u32) -> usize {
+    // CAST: See above.
+    word as usize
+}
+
 #[cfg(not(CONFIG_RUST_IRQMOD))]
 pub(crate) use self::core::*;
 #[cfg(CONFIG_RUST_IRQMOD)]

@@ -30,7 +30,7 @@ const SPURIOUS_WINDOW: usize = 100_000;
 
 #[test]
 fn hardirq_drains_and_asks_the_platform_nothing() {
-    let rig = Rig::new(Config::Hardirq);
+    let rig = Rig::new(Config::HARDIRQ);
     rig.queue.post(1000);
     rig.interrupt();
     assert_eq!(rig.last_answer(), Handled::Handled);
@@ -49,7 +49,7 @@ fn resched_without_pressure_drains_in_the_handler() {
     rig.queue.post(256);
     rig.interrupt();
     assert_eq!(rig.last_answer(), Handled::Handled);
-    assert_eq!(rig.take_trace(), ["in_hardirq", "need_resched"]);
+    assert_eq!(rig.take_trace(), ["glance"]);
     assert_eq!(rig.moderator.snapshot(), OPEN);
 }
 
@@ -59,10 +59,7 @@ fn resched_under_pressure_masks_once_and_then_defers() {
     rig.queue.post(3);
     rig.interrupt();
     assert_eq!(rig.last_answer(), Handled::Handled);
-    assert_eq!(
-        rig.take_trace(),
-        ["in_hardirq", "need_resched", "mask", "defer"]
-    );
+    assert_eq!(rig.take_trace(), ["glance", "mask", "defer"]);
     assert_eq!(rig.moderator.snapshot(), OWNED);
     assert_eq!(rig.queue.waiting(), 3, "left to the poller");
     assert_eq!(rig.poll(), 3);
@@ -76,7 +73,7 @@ fn resched_with_nothing_pending_is_not_deferred() {
     let rig = Rig::resched(256);
     rig.interrupt();
     assert_eq!(rig.last_answer(), Handled::None);
-    assert_eq!(rig.take_trace(), ["in_hardirq", "need_resched"]);
+    assert_eq!(rig.take_trace(), ["glance"]);
 }
 
 #[test]
@@ -442,7 +439,7 @@ fn storm_03_thread_lets_others_run_after_each_budget() {
 #[test]
 fn tear_01_nobody_drains_once_paused_or_stopped() {
     for stop in [Rig::pause, Rig::stop] {
-        for rig in [Rig::resched(1), Rig::threaded(), Rig::new(Config::Hardirq)] {
+        for rig in [Rig::resched(1), Rig::threaded(), Rig::new(Config::HARDIRQ)] {
             rig.queue.post(3);
             rig.interrupt();
             stop(&rig);
@@ -469,9 +466,9 @@ fn tear_01_the_mask_of_the_poller_is_given_back_by_stop() {
         trace,
         [
             "synchronize",
-            "join_poller",
+            "join_deferred",
             "complete_poller",
-            "enable_poller",
+            "enable_deferred",
             "unmask",
             "synchronize"
         ]
@@ -529,7 +526,7 @@ fn tear_08_no_mask_and_no_doorbell_while_unreachable() {
 #[test]
 fn tear_11_an_interrupt_at_every_step_of_a_request() {
     for config in [
-        Config::Hardirq,
+        Config::HARDIRQ,
         Config::Resched(resched::Config::default()),
         Config::Threaded(irqmod::policy::threaded::Config),
     ] {
@@ -627,7 +624,7 @@ fn pause_lets_an_unmasked_queue_drain() {
 
 #[test]
 fn resume_looks_at_what_came_while_paused() {
-    for config in [Config::Hardirq, Config::Resched(resched::Config::default())] {
+    for config in [Config::HARDIRQ, Config::Resched(resched::Config::default())] {
         let rig = Rig::new(config);
         rig.latches.set(false);
         rig.pause();
@@ -653,7 +650,7 @@ fn resume_while_unreachable_changes_nothing() {
 
 #[test]
 fn exclusive_needs_no_line() {
-    let rig = Rig::unrequested(Config::Hardirq);
+    let rig = Rig::unrequested(Config::HARDIRQ);
     rig.queue.post(3);
     assert_eq!(rig.exclusive(), 3);
     assert_eq!(rig.depth.get(), 0);
@@ -689,7 +686,7 @@ fn exclusive_is_not_kept_waiting_by_a_thread_in_a_storm() {
 
 #[test]
 fn exclusive_leaves_one_empty_interrupt_to_forgive() {
-    let rig = Rig::new(Config::Hardirq);
+    let rig = Rig::new(Config::HARDIRQ);
     *rig.on_mask.borrow_mut() = Some(Box::new(|rig| {
         rig.queue.post(1);
         rig.interrupt();
@@ -714,10 +711,10 @@ fn plain_line_is_joined_but_never_masked() {
 
 #[test]
 fn another_policy_takes_effect_at_the_next_request() {
-    let rig = Rig::unrequested(Config::Hardirq);
+    let rig = Rig::unrequested(Config::HARDIRQ);
     let config = Config::Resched(resched::Config::new(7).unwrap());
-    rig.moderator.set_config(config);
-    assert_eq!(rig.moderator.config(), config);
+    rig.moderator.set_choice(config);
+    assert_eq!(rig.moderator.choice(), config.into());
     rig.request();
     rig.queue.post(1);
     rig.interrupt();

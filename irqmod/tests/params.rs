@@ -7,27 +7,44 @@
 use irqmod::{
     params::parse,
     policy::{
+        irqpoll,
+        overflow,
         resched,
         threaded,
-        Config, //
+        Choice,
+        Config,
+        Mask, //
     }, //
 };
 use proptest::prelude::*;
 
-fn resched(budget: u32) -> Config {
-    Config::Resched(resched::Config::new(budget).unwrap())
+fn choice(policy: impl Into<Config>) -> Choice {
+    policy.into().into()
+}
+
+fn resched(budget: u32) -> Choice {
+    choice(resched::Config::new(budget).unwrap())
 }
 
 #[test]
 fn accepted() {
     let table = [
-        ("hardirq", Config::Hardirq),
-        ("hardirq\n", Config::Hardirq),
+        ("hardirq", choice(Config::HARDIRQ)),
+        ("hardirq\n", choice(Config::HARDIRQ)),
         ("resched", resched(256)),
         ("resched:budget=1", resched(1)),
         ("resched:budget=256", resched(256)),
         ("resched:budget=0064\n", resched(64)),
-        ("threaded", Config::Threaded(threaded::Config)),
+        ("threaded", choice(threaded::Config)),
+        (
+            "irqpoll:budget=64",
+            choice(irqpoll::Config::new(64).unwrap()),
+        ),
+        ("overflow", choice(overflow::Config::new(64).unwrap())),
+        (
+            "overflow:budget=1024",
+            choice(overflow::Config::new(1024).unwrap()),
+        ),
     ];
     for (text, config) in table {
         assert_eq!(parse(text), Ok(config), "{text:?}");
@@ -35,58 +52,86 @@ fn accepted() {
 }
 
 #[test]
+fn every_policy_takes_the_mask() {
+    for name in Config::NAMES {
+        let plain = parse(name).unwrap();
+        assert_eq!(parse(&format!("{name}:mask=nosync")), Ok(plain));
+        let text = format!("{name}:mask=nowait");
+        let choice = parse(&text).unwrap();
+        assert_eq!(
+            choice,
+            Choice {
+                mask: Mask::Nowait,
+                ..plain
+            }
+        );
+        assert_eq!(parse(&choice.to_string()), Ok(choice), "{choice}");
+    }
+}
+
+#[test]
 fn refused() {
-    const ALL: &str = "allowed: hardirq, resched, threaded";
+    let all = format!("allowed: {}", Config::NAMES.join(", "));
     const BUDGET: &str = "allowed: 1..=256";
     let table = [
-        ("", false, format!("unknown policy ''; {ALL}")),
-        ("\n", false, format!("unknown policy ''; {ALL}")),
-        ("none", false, format!("unknown policy 'none'; {ALL}")),
-        ("Hardirq", false, format!("unknown policy 'Hardirq'; {ALL}")),
+        ("", false, format!("unknown policy ''; {all}")),
+        ("\n", false, format!("unknown policy ''; {all}")),
+        ("none", false, format!("unknown policy 'none'; {all}")),
+        ("Hardirq", false, format!("unknown policy 'Hardirq'; {all}")),
         (
             " hardirq",
             false,
-            format!("unknown policy ' hardirq'; {ALL}"),
+            format!("unknown policy ' hardirq'; {all}"),
         ),
         (
             "hardirq\n\n",
             false,
-            format!("unknown policy 'hardirq\\n'; {ALL}"),
+            format!("unknown policy 'hardirq\\n'; {all}"),
         ),
         (
             "hardirq:",
             false,
-            "hardirq: '' given; it has no keys".into(),
+            "hardirq: unknown key ''; allowed: mask".into(),
         ),
         (
             "hardirq:a=1",
             false,
-            "hardirq: 'a' given; it has no keys".into(),
+            "hardirq: unknown key 'a'; allowed: mask".into(),
         ),
         (
             "threaded:budget=1",
             false,
-            "threaded: 'budget' given; it has no keys".into(),
+            "threaded: unknown key 'budget'; allowed: mask".into(),
         ),
         (
             "resched:",
             false,
-            "resched: unknown key ''; allowed: budget".into(),
+            "resched: unknown key ''; allowed: budget, mask".into(),
         ),
         (
             "resched:=1",
             false,
-            "resched: unknown key ''; allowed: budget".into(),
+            "resched: unknown key ''; allowed: budget, mask".into(),
         ),
         (
             "resched:weight=1",
             false,
-            "resched: unknown key 'weight'; allowed: budget".into(),
+            "resched: unknown key 'weight'; allowed: budget, mask".into(),
         ),
         (
             "resched:budget=1,",
             false,
-            "resched: unknown key ''; allowed: budget".into(),
+            "resched: unknown key ''; allowed: budget, mask".into(),
+        ),
+        (
+            "resched:mask=lazy",
+            false,
+            "mask: unknown word 'lazy'; allowed: nosync, nowait".into(),
+        ),
+        (
+            "resched:mask=nowait,mask=nowait",
+            false,
+            "resched: key 'mask' given twice".into(),
         ),
         (
             "resched:budget=1,budget=1",
@@ -146,7 +191,7 @@ fn refused() {
     }
     assert_eq!(
         parse(b"\xff").unwrap_err().to_string(),
-        format!("policy is not text; {ALL}")
+        format!("policy is not text; {all}")
     );
 }
 
@@ -154,14 +199,14 @@ fn refused() {
 fn long_words_are_cut() {
     let long = "x".repeat(10_000);
     let line = parse(&long).unwrap_err().to_string();
-    assert!(line.len() < 100, "{line}");
+    assert!(line.len() < 200, "{line}");
     assert!(line.contains("xxx...'"), "{line}");
 }
 
 proptest! {
     #[test]
     fn display_is_parsed_back(budget in 1u32..=256) {
-        for config in [Config::Hardirq, resched(budget), Config::Threaded(threaded::Config)] {
+        for config in [choice(Config::HARDIRQ), resched(budget), choice(threaded::Config)] {
             let text = config.to_string();
             prop_assert_eq!(parse(&text), Ok(config));
         }
@@ -188,7 +233,7 @@ proptest! {
     fn budgets_are_ranged_not_clamped(budget in any::<u64>()) {
         let text = format!("resched:budget={budget}");
         match parse(&text) {
-            Ok(config) => prop_assert_eq!(u64::from(config.budget().get()), budget),
+            Ok(config) => prop_assert_eq!(u64::from(config.policy.budget().get()), budget),
             Err(error) => prop_assert!(error.is_range() && !(1..=256).contains(&budget)),
         }
     }

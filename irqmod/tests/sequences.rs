@@ -59,10 +59,10 @@ enum Event {
 
 fn config() -> impl Strategy<Value = Config> {
     prop_oneof![
-        Just(Config::Hardirq),
+        Just(Config::HARDIRQ),
         (1u32..6)
             .prop_map(|budget| Config::Resched(resched::Config::new(budget).unwrap_or_default())),
-        Just(Config::Threaded(threaded::Config)),
+        Just(threaded::Config.into()),
     ]
 }
 
@@ -90,7 +90,7 @@ fn request(rig: &Rig, config: Config) {
         rig.stop();
         rig.free();
     }
-    rig.moderator.set_config(config);
+    rig.moderator.set_choice(config);
     rig.request();
 }
 

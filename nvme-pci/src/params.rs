@@ -8,12 +8,12 @@ use crate::{
     plan::Wanted,
     queue::MAX_IO_ENTRIES, //
 };
-use irqmod::policy::Config;
+use irqmod::policy::Choice;
 
 irqmod::policy_param!(irq_policy: "hardirq");
 
 /// The policy for moderated interrupts; asked for whenever one is requested.
-pub(crate) fn policy() -> Config {
+pub(crate) fn policy() -> Choice {
     irq_policy.get()
 }
 

@@ -33,7 +33,7 @@ const BUGS: &[Bug] = &[
         invariant: "single drainer: the look after an unmask needs HANDOFF",
         file: "state.rs",
         changes: &[("(now.may_claim() && now.contains(Snapshot::HANDOFF))", "now.may_claim()")],
-        caught_by: "exclusive(Line::Latching, Config::Hardirq)",
+        caught_by: "exclusive(Line::Latching, Config::HARDIRQ)",
         says: "Concurrent write accesses",
     },
     Bug {
@@ -44,7 +44,7 @@ const BUGS: &[Bug] = &[
             "now.contains(Snapshot::HANDOFF)\n                .then_some(now - Snapshot::HANDOFF)",
             "now.contains(Snapshot::HANDOFF).then_some(now)",
         )],
-        caught_by: "exclusive_twice(Line::Latching, Config::Hardirq)",
+        caught_by: "exclusive_twice(Line::Latching, Config::HARDIRQ)",
         says: "Concurrent write accesses",
     },
     Bug {
@@ -53,9 +53,9 @@ const BUGS: &[Bug] = &[
         file: "moderator.rs",
         changes: &[(
             "let token = platform.mask_sync();\n        platform.locked(|| {",
-            "let token = platform.mask();\n        platform.locked(|| {",
+            "let token = platform.mask(crate::policy::Mask::Nosync);\n        platform.locked(|| {",
         )],
-        caught_by: "exclusive(Line::Latching, Config::Hardirq)",
+        caught_by: "exclusive(Line::Latching, Config::HARDIRQ)",
         says: "Concurrent write accesses",
     },
     Bug {
@@ -143,7 +143,7 @@ const BUGS: &[Bug] = &[
         invariant: "no lost wake-up: resume enables the poller",
         file: "moderator.rs",
         changes: &[(
-            "platform.enable_poller(); let left", "let left",
+            "platform.enable_deferred(); let left", "let left",
         )],
         caught_by: "pause_and_go_on(Line::Latching, softirq(1))",
         says: "Snapshot(INIT | POLL | MASKED)",
@@ -204,7 +204,7 @@ const BUGS: &[Bug] = &[
         name: "poller_is_not_joined",
         invariant: "the poller is joined before the source is taken from it",
         file: "moderator.rs",
-        changes: &[("        platform.join_poller();\n", "")],
+        changes: &[("        platform.join_deferred();\n", "")],
         caught_by: "pause(Line::Latching, softirq(1))",
         says: "enabled, but not disabled",
     },
@@ -224,7 +224,7 @@ const BUGS: &[Bug] = &[
             ("fence(SeqCst); let result", "fence(Rust::Release); let result"),
             ("if result.is_ok() { fence(SeqCst); }", ""),
         ],
-        caught_by: "order_of_the_look(Line::Latching, Config::Hardirq)",
+        caught_by: "order_of_the_look(Line::Latching, Config::HARDIRQ)",
         says: "lost: absorbed",
     },
     Bug {
@@ -232,7 +232,7 @@ const BUGS: &[Bug] = &[
         invariant: "the handler sees the queue as the poller left it",
         file: "state.rs",
         changes: &[("from_bits_retain(self.0.load(Acquire))", "from_bits_retain(self.0.load(Relaxed))")],
-        caught_by: "order_of_the_queue(Line::Latching, Config::Hardirq)",
+        caught_by: "order_of_the_queue(Line::Latching, Config::HARDIRQ)",
         says: "Causality violation",
     },
     Bug {
@@ -240,7 +240,7 @@ const BUGS: &[Bug] = &[
         invariant: "the handler sees the queue as the poller left it",
         file: "sync/core.rs",
         changes: &[("fence(SeqCst); let result", "let result")],
-        caught_by: "order_of_the_queue(Line::Latching, Config::Hardirq)",
+        caught_by: "order_of_the_queue(Line::Latching, Config::HARDIRQ)",
         says: "Causality violation",
     },
 ];

@@ -4,19 +4,49 @@
 
 use kernel::bindings;
 
-/// Whether the scheduler wants this CPU: a best-effort pressure signal, no bound on anything.
+use crate::{
+    observation::Glance,
+    time::{
+        Instant,
+        Span, //
+    },
+};
+
+/// A look at this CPU.
+///
+/// [`Glance::HARDIRQ`] is missing in a forced interrupt thread, and when the core replays a lazily
+/// disabled line from its tasklet: a handler must not take it for granted.
 #[inline]
-pub(super) fn need_resched() -> bool {
-    // SAFETY: Reads a flag of the current task; callable from any context.
-    unsafe { bindings::irqmod_need_resched() }
+pub(super) fn glance() -> Glance {
+    // SAFETY: Reads flags of the current task and this CPU's preemption count; callable from any
+    // context.
+    Glance::from_bits_retain(unsafe { bindings::irqmod_glance() })
 }
 
-/// Whether this is a hard interrupt.
-///
-/// False in a forced interrupt thread, and false when the core replays a lazily disabled line from
-/// its tasklet: a handler must not take `true` for granted.
+/// The monotonic clock.
 #[inline]
-pub(super) fn in_hardirq() -> bool {
-    // SAFETY: Reads this CPU's preemption count; callable from any context.
-    unsafe { bindings::irqmod_in_hardirq() }
+pub(super) fn now() -> Instant {
+    // SAFETY: Callable from any context.
+    Instant::from_nanos(unsafe { bindings::ktime_get_mono_fast_ns() })
+}
+
+/// A number that changes whenever this CPU switches tasks.
+#[inline]
+pub(super) fn switches() -> u64 {
+    // SAFETY: Reads the current task's counters; callable from any context.
+    unsafe { bindings::irqmod_switches() }
+}
+
+/// Sleeps for about `span`. Task context, without locks.
+pub(super) fn sleep(span: Span) {
+    let micros = span.as_nanos() / 1_000;
+    let micros = usize::try_from(micros).unwrap_or(usize::MAX).max(1);
+    // SAFETY: The caller is in task context and holds no lock.
+    unsafe {
+        bindings::usleep_range_state(
+            micros,
+            micros.saturating_add(micros / 4),
+            bindings::TASK_IDLE,
+        )
+    };
 }

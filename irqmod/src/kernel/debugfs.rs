@@ -96,7 +96,7 @@ fn show_stats(view: &View, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 }
 
 fn show_policy(view: &View, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    f.write_fmt(fmt!("{}\n", Shown(&view.moderator().config())))
+    f.write_fmt(fmt!("{}\n", Shown(&view.moderator().choice())))
 }
 
 /// The directory of one line; gone when dropped, after all readers have left.

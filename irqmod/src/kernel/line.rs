@@ -53,7 +53,7 @@ use crate::{
         Platform as _,
         PollPass, //
     },
-    policy::Config,
+    policy::Choice,
     source::{
         DrainRight,
         Source, //
@@ -102,10 +102,13 @@ fn new_lifecycle() -> impl PinInit<Mutex<Option<Request>>> {
 
 impl<S: Source> Line<S> {
     /// Creates a line that is not requested.
-    pub fn new(source: impl PinInit<S, Error>, config: Config) -> impl PinInit<Self, Error> {
+    pub fn new(
+        source: impl PinInit<S, Error>,
+        choice: impl Into<Choice>,
+    ) -> impl PinInit<Self, Error> {
         // INVARIANT: No request, no handler, and the poller is idle.
         try_pin_init!(Self {
-            moderator: Moderator::new(config),
+            moderator: Moderator::new(choice),
             source <- source,
             platform <- LinePlatform::new(),
             requested: Atomic::new(false),
@@ -118,12 +121,12 @@ impl<S: Source> Line<S> {
     /// # Errors
     ///
     /// `EBUSY` while the line is requested.
-    pub fn set_config(&self, config: Config) -> Result {
+    pub fn set_choice(&self, choice: impl Into<Choice>) -> Result {
         let lifecycle = self.lifecycle.lock();
         if lifecycle.is_some() {
             return Err(EBUSY);
         }
-        self.moderator.set_config(config);
+        self.moderator.set_choice(choice);
         Ok(())
     }
 
@@ -216,7 +219,7 @@ impl<S: Source> Line<S> {
     fn prepare(&self, irq: u32) {
         self.platform.vector.set(irq);
         self.moderator.prepare();
-        let budget = self.moderator.config().budget();
+        let budget = self.moderator.choice().policy.budget();
         // SAFETY: Without a request the poller is neither scheduled nor running, by the type
         // invariant, and the line outlives the request.
         unsafe { self.platform.poller.init(budget, on_poll::<S>) };
@@ -232,7 +235,7 @@ impl<S: Source> Line<S> {
     ///
     /// As [`Line::request_as`]; `name` lives until the interrupt is freed.
     unsafe fn register(&self, irq: u32, flags: c_ulong, name: &CStr, moderated: bool) -> Result {
-        let threaded = moderated && self.moderator.config().wants_thread();
+        let threaded = moderated && self.moderator.choice().policy.wants_thread();
         let thread: bindings::irq_handler_t = if threaded { Some(on_thread::<S>) } else { None };
         // SAFETY: The cookie is a line that is pinned and that frees the interrupt before it goes,
         // and the handlers expect exactly that. `name` is valid by the contract of this function.

@@ -20,7 +20,10 @@ use kernel::{
 use crate::{
     kernel::debugfs::Shown,
     params,
-    policy::Config, //
+    policy::{
+        Choice,
+        Config, //
+    }, //
 };
 
 /// Longest text of a policy with all its keys, and a newline.
@@ -32,7 +35,7 @@ const MAX_TEXT: usize = 128;
 ///
 /// `value` is only accessed under the parameter lock of `module`.
 pub struct PolicyParam {
-    value: UnsafeCell<Option<Config>>,
+    value: UnsafeCell<Option<Choice>>,
     default: &'static str,
     module: *mut bindings::module,
 }
@@ -58,7 +61,7 @@ impl PolicyParam {
     }
 
     /// The policy chosen last, or the default. May sleep.
-    pub fn get(&self) -> Config {
+    pub fn get(&self) -> Choice {
         // SAFETY: `module` is the module that contains `self`, or null for built-in code.
         unsafe { bindings::irqmod_param_lock(self.module) };
         // SAFETY: The lock of the type invariant is held.
@@ -71,10 +74,12 @@ impl PolicyParam {
     /// # Safety
     ///
     /// The caller holds the parameter lock of `self.module`.
-    unsafe fn get_locked(&self) -> Config {
+    unsafe fn get_locked(&self) -> Choice {
         // SAFETY: By the contract nobody writes now.
         let value = unsafe { *self.value.get() };
-        value.unwrap_or_else(|| params::parse(self.default.as_bytes()).unwrap_or(Config::Hardirq))
+        value.unwrap_or_else(|| {
+            params::parse(self.default.as_bytes()).unwrap_or(Config::HARDIRQ.into())
+        })
     }
 
     /// # Safety
@@ -182,7 +187,7 @@ pub const fn joined<const N: usize>(parts: &[&[u8]]) -> [u8; N] {
 /// Declares a module parameter that holds a moderation policy.
 ///
 /// To be used next to [`module!`](kernel::prelude::module) or one of its wrappers, at the root of
-/// the driver. `NAME.get()` is the [`Config`](crate::policy::Config) that was chosen.
+/// the driver. `NAME.get()` is the [`Choice`](crate::policy::Choice) that was chosen.
 ///
 /// ```ignore
 /// irqmod::policy_param!(irq_policy: "hardirq");

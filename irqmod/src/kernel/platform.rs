@@ -12,11 +12,20 @@ use super::{
     thread::Manners, //
 };
 use crate::{
+    observation::Glance,
     platform::{
         MaskToken,
         Platform,
         PollEnd,
         PollPass, //
+    },
+    policy::{
+        Cpu,
+        Mask, //
+    },
+    time::{
+        Instant,
+        Span, //
     },
     verdict::Deferral, //
 };
@@ -44,7 +53,7 @@ impl LinePlatform {
 }
 
 impl Platform for LinePlatform {
-    fn mask(&self) -> MaskToken {
+    fn mask(&self, _: Mask) -> MaskToken {
         self.vector.mask()
     }
 
@@ -62,10 +71,16 @@ impl Platform for LinePlatform {
 
     fn defer(&self, to: Deferral) {
         match to {
-            Deferral::Softirq => self.poller.schedule(),
             // The return value of the handler wakes the thread.
             Deferral::Thread => {}
+            _ => self.poller.schedule(),
         }
+    }
+
+    fn arm_hold(&self, _: Span) {}
+
+    fn poll_after(&self, _: Span) {
+        self.poller.schedule();
     }
 
     fn complete_poller(&self, pass: PollPass) -> PollEnd {
@@ -73,22 +88,29 @@ impl Platform for LinePlatform {
         pass.completed()
     }
 
-    fn join_poller(&self) {
+    fn join_deferred(&self) {
         self.poller.disable();
     }
 
-    fn enable_poller(&self) {
+    fn enable_deferred(&self) {
         self.poller.enable();
     }
 
     #[inline]
-    fn need_resched(&self) -> bool {
-        context::need_resched()
+    fn glance(&self) -> Glance {
+        context::glance()
     }
 
-    #[inline]
-    fn in_hardirq(&self) -> bool {
-        context::in_hardirq()
+    fn now(&self) -> Instant {
+        context::now()
+    }
+
+    fn switches(&self) -> u64 {
+        context::switches()
+    }
+
+    fn on_cpu<R>(&self, f: impl FnOnce(&mut Cpu) -> R) -> R {
+        f(&mut Cpu::new())
     }
 
     #[inline]
@@ -98,5 +120,9 @@ impl Platform for LinePlatform {
 
     fn relax(&self) {
         self.manners.yield_to_tasks();
+    }
+
+    fn sleep(&self, span: Span) {
+        context::sleep(span);
     }
 }

@@ -5,26 +5,39 @@
 //! The baseline, and the fastest policy while the CPU keeps up. It never defers: nothing bounds
 //! what one interrupt may cost, and a queue that never gets empty keeps the CPU for ever.
 
-use super::Policy;
+use super::{
+    Conflict,
+    Key,
+    Policy,
+    Values, //
+};
 use crate::{
-    observation::Observation,
+    observation::Glance,
     verdict::Verdict,
     Budget, //
 };
-
-/// Name in a parameter string.
-pub const NAME: &str = "hardirq";
 
 /// The policy; it has no parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Config;
 
 impl Policy for Config {
-    const OBSERVES: bool = false;
+    const NAME: &'static str = "hardirq";
+    const KEYS: &'static [Key] = &[];
+    const GLANCES: bool = false;
+    type Line = ();
+
+    fn from_values(_: &Values) -> Result<Self, Conflict> {
+        Ok(Self)
+    }
+
+    fn values(&self) -> Values {
+        Values::default()
+    }
 
     #[inline]
-    fn on_interrupt(&self, _: &Observation) -> Verdict {
-        Verdict::Drain(Budget::UNLIMITED)
+    fn on_interrupt(&self, _: Glance) -> Option<Verdict> {
+        Some(Verdict::Drain(Budget::UNLIMITED))
     }
 
     /// Only the look after a resume or a timeout is ever deferred.

@@ -12,18 +12,22 @@
 //!
 //! In a forced interrupt thread nothing is deferred: the scheduler is in control there already.
 
-use super::Policy;
+use super::{
+    Conflict,
+    Key,
+    Policy,
+    Values,
+    POLL_BUDGET,
+    POLL_CONFLICT, //
+};
 use crate::{
-    observation::Observation,
+    observation::Glance,
     verdict::{
         Deferral,
         Verdict, //
     },
     Budget, //
 };
-
-/// Name in a parameter string.
-pub const NAME: &str = "resched";
 
 /// The parameters of the policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,15 +36,11 @@ pub struct Config {
 }
 
 impl Config {
-    /// Largest budget: the irq_poll core grants this much to all its instances together in one
-    /// pass, and an instance with more would overrun it in a single call.
-    pub const MAX_BUDGET: u32 = Budget::POLL_DEFAULT.get();
-
     /// `budget`: completions of one drain, `1..=256`. [`None`] outside of the range.
     pub const fn new(budget: u32) -> Option<Self> {
-        match Budget::new(budget) {
-            Some(budget) if budget.get() <= Self::MAX_BUDGET => Some(Self { budget }),
-            _ => None,
+        match Budget::polled(budget) {
+            Some(budget) => Some(Self { budget }),
+            None => None,
         }
     }
 }
@@ -54,17 +54,27 @@ impl Default for Config {
 }
 
 impl Policy for Config {
-    const OBSERVES: bool = true;
+    const NAME: &'static str = "resched";
+    const KEYS: &'static [Key] = &[POLL_BUDGET];
+    type Line = ();
+
+    fn from_values(values: &Values) -> Result<Self, Conflict> {
+        Self::new(values[0]).ok_or(POLL_CONFLICT)
+    }
+
+    fn values(&self) -> Values {
+        [self.budget.get(), 0, 0, 0, 0, 0, 0]
+    }
 
     #[inline]
-    fn on_interrupt(&self, observation: &Observation) -> Verdict {
-        if !observation.in_hardirq {
+    fn on_interrupt(&self, glance: Glance) -> Option<Verdict> {
+        Some(if !glance.contains(Glance::HARDIRQ) {
             Verdict::Drain(Budget::UNLIMITED)
-        } else if observation.need_resched {
+        } else if glance.contains(Glance::RESCHED) {
             Verdict::Defer(Deferral::Softirq)
         } else {
             Verdict::Drain(self.budget)
-        }
+        })
     }
 
     fn budget(&self) -> Budget {

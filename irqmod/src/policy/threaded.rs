@@ -6,9 +6,14 @@
 //! CPU to others in between. Safe under every load, at the price of a wake-up and a context switch
 //! for each interrupt.
 
-use super::Policy;
+use super::{
+    Conflict,
+    Key,
+    Policy,
+    Values, //
+};
 use crate::{
-    observation::Observation,
+    observation::Glance,
     verdict::{
         Deferral,
         Verdict, //
@@ -16,19 +21,28 @@ use crate::{
     Budget, //
 };
 
-/// Name in a parameter string.
-pub const NAME: &str = "threaded";
-
 /// The policy; it has no parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Config;
 
 impl Policy for Config {
-    const OBSERVES: bool = false;
+    const NAME: &'static str = "threaded";
+    const KEYS: &'static [Key] = &[];
+    const THREAD: bool = true;
+    const GLANCES: bool = false;
+    type Line = ();
+
+    fn from_values(_: &Values) -> Result<Self, Conflict> {
+        Ok(Self)
+    }
+
+    fn values(&self) -> Values {
+        Values::default()
+    }
 
     #[inline]
-    fn on_interrupt(&self, _: &Observation) -> Verdict {
-        Verdict::Defer(Deferral::Thread)
+    fn on_interrupt(&self, _: Glance) -> Option<Verdict> {
+        Some(Verdict::Defer(Deferral::Thread))
     }
 
     fn budget(&self) -> Budget {

@@ -55,11 +55,6 @@ impl Atomic<u32> {
         self.0.load(O::LOAD)
     }
 
-    /// Writes.
-    pub(crate) fn store(&self, v: u32, _: Relaxed) {
-        self.0.store(v, Rust::Relaxed);
-    }
-
     /// Writes `new` if the value is `old`, fully ordered; else reads, without any order.
     pub(crate) fn cmpxchg(&self, old: u32, new: u32, _: Full) -> Result<u32, u32> {
         let now = self.0.load(Rust::Relaxed);

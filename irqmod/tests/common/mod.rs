@@ -5,12 +5,20 @@
 #![allow(dead_code, unreachable_pub)]
 
 use irqmod::{
+    observation::Glance,
     policy::{
+        hardirq,
         resched,
         threaded,
-        Config, //
+        Config,
+        Cpu,
+        Mask, //
     },
     state::Snapshot,
+    time::{
+        Instant,
+        Span, //
+    },
     Budget,
     Deferral,
     Drain,
@@ -18,6 +26,7 @@ use irqmod::{
     Handled,
     MaskToken,
     Moderator,
+    Pass,
     Platform,
     PollEnd,
     PollPass,
@@ -135,6 +144,18 @@ pub struct Rig {
     pub disabling: Cell<bool>,
     in_callback: Cell<bool>,
     pub woken: Cell<bool>,
+    /// The work item is queued; the line is on the hold list, on the CPU's list.
+    pub queued: Cell<bool>,
+    pub held: Cell<bool>,
+    pub joined: Cell<bool>,
+    /// The hold timer of the CPU, the poll timer of the line, the sleeping thread: for how long.
+    pub hold: Cell<Option<Span>>,
+    pub poll_timer: Cell<Option<Span>>,
+    pub slept: Cell<Span>,
+    pub now: Cell<Instant>,
+    pub idle: Cell<bool>,
+    pub switches: Cell<u64>,
+    pub cpu: RefCell<Cpu>,
     pub relaxed: Cell<u32>,
     /// Runs when the poller is taken off the list: after the last drain, before the unmask.
     pub on_complete: RefCell<Option<Hook>>,
@@ -146,24 +167,28 @@ pub struct Rig {
 
 impl Rig {
     /// A requested, moderated line.
-    pub fn new(config: Config) -> Self {
-        let rig = Self::unrequested(config);
+    pub fn new(choice: impl Into<Config>) -> Self {
+        let rig = Self::unrequested(choice);
         rig.request();
         rig
     }
 
     pub fn resched(budget: u32) -> Self {
-        Self::new(Config::Resched(resched::Config::new(budget).unwrap()))
+        Self::new(resched::Config::new(budget).unwrap())
     }
 
     pub fn threaded() -> Self {
-        Self::new(Config::Threaded(threaded::Config))
+        Self::new(threaded::Config)
     }
 
-    pub fn unrequested(config: Config) -> Self {
+    pub fn hardirq() -> Self {
+        Self::new(hardirq::Config)
+    }
+
+    pub fn unrequested(choice: impl Into<Config>) -> Self {
         Self {
             queue: Queue::default(),
-            moderator: Moderator::new(config),
+            moderator: Moderator::new(choice.into()),
             trace: RefCell::default(),
             answers: RefCell::default(),
             depth: Cell::new(0),
@@ -178,6 +203,16 @@ impl Rig {
             disabling: Cell::new(false),
             in_callback: Cell::new(false),
             woken: Cell::new(false),
+            queued: Cell::new(false),
+            held: Cell::new(false),
+            joined: Cell::new(false),
+            hold: Cell::new(None),
+            poll_timer: Cell::new(None),
+            slept: Cell::new(Span::ZERO),
+            now: Cell::new(Instant::ZERO),
+            idle: Cell::new(false),
+            switches: Cell::new(0),
+            cpu: RefCell::default(),
             relaxed: Cell::new(0),
             on_complete: RefCell::default(),
             on_mask: RefCell::default(),
@@ -238,18 +273,46 @@ impl Rig {
     }
 
     pub fn poll(&self) -> u32 {
-        self.poll_with(self.moderator.config().budget().get())
+        self.poll_with(self.moderator.choice().policy.budget().get())
     }
 
-    /// Softirqs and threads run until there is nothing to do.
+    /// Timers expire, softirqs and threads run, until there is nothing to do.
     pub fn settle(&self) {
-        while self.listed.get() || self.woken.get() {
+        loop {
+            if self.poll_timer.take().is_some() {
+                self.list();
+            }
             if self.listed.get() {
                 self.poll();
-            }
-            if self.woken.replace(false) {
+            } else if self.woken.replace(false) || self.queued.replace(false) {
                 let _ = self.moderator.on_thread(&self.queue, self);
+            } else if self.joined.get() {
+                self.joined.set(self.serve() != Pass::Done);
+            } else if self.held.get() {
+                self.expire();
+            } else {
+                return;
             }
+        }
+    }
+
+    /// One piece of the CPU's completion thread.
+    pub fn serve(&self) -> Pass {
+        let budget = self.moderator.choice().policy.budget();
+        self.moderator.on_pass(&self.queue, self, budget)
+    }
+
+    /// The hold timer of the CPU expires.
+    pub fn expire(&self) {
+        self.hold.set(None);
+        if self.held.replace(false) {
+            self.moderator.on_hold_end(&self.queue, self);
+        }
+    }
+
+    fn list(&self) {
+        if !self.disabled.get() && !self.disabling.get() {
+            self.listed.set(true);
         }
     }
 
@@ -290,8 +353,11 @@ impl Rig {
 }
 
 impl Platform for Rig {
-    fn mask(&self) -> MaskToken {
-        self.note("mask");
+    fn mask(&self, how: Mask) -> MaskToken {
+        self.note(match how {
+            Mask::Nosync => "mask",
+            Mask::Nowait => "mask_nowait",
+        });
         self.depth.set(self.depth.get() + 1);
         MaskToken::mint()
     }
@@ -327,11 +393,30 @@ impl Platform for Rig {
     }
 
     fn defer(&self, to: Deferral) {
-        assert_eq!(to, Deferral::Softirq);
         self.note("defer");
-        if !self.disabled.get() && !self.disabling.get() {
-            self.listed.set(true);
+        if self.disabled.get() || self.disabling.get() {
+            return;
         }
+        match to {
+            Deferral::Softirq => self.list(),
+            Deferral::Thread => panic!("the handler's answer wakes the thread"),
+            Deferral::Work => self.queued.set(true),
+            Deferral::Hold => self.held.set(true),
+            Deferral::Cpu => self.joined.set(true),
+        }
+    }
+
+    fn arm_hold(&self, after: Span) {
+        self.note("arm_hold");
+        assert!(self.hold.replace(Some(after)).is_none(), "armed twice");
+    }
+
+    fn poll_after(&self, after: Span) {
+        self.note("poll_after");
+        assert!(
+            self.poll_timer.replace(Some(after)).is_none(),
+            "armed twice"
+        );
     }
 
     fn complete_poller(&self, pass: PollPass) -> PollEnd {
@@ -345,12 +430,18 @@ impl Platform for Rig {
         pass.completed()
     }
 
-    fn join_poller(&self) {
+    fn join_deferred(&self) {
         assert!(!self.locked.get(), "sleeps under the lock");
-        self.note("join_poller");
+        self.note("join_deferred");
         self.disabling.set(true);
+        self.poll_timer.set(None);
+        self.held.set(false);
+        self.joined.set(false);
+        if self.queued.replace(false) {
+            let _ = self.moderator.on_thread(&self.queue, self);
+        }
         while self.listed.get() {
-            let weight = self.moderator.config().budget().get();
+            let weight = self.moderator.choice().policy.budget().get();
             if self.poll_with(weight) >= weight {
                 // The core completes the instance without telling it.
                 self.listed.set(false);
@@ -360,19 +451,31 @@ impl Platform for Rig {
         assert!(!self.disabled.replace(true), "disabled twice");
     }
 
-    fn enable_poller(&self) {
-        self.note("enable_poller");
+    fn enable_deferred(&self) {
+        self.note("enable_deferred");
         assert!(self.disabled.replace(false), "enabled, but not disabled");
     }
 
-    fn need_resched(&self) -> bool {
-        self.note("need_resched");
-        self.need_resched.get()
+    fn glance(&self) -> Glance {
+        self.note("glance");
+        let mut glance = Glance::empty();
+        glance.set(Glance::HARDIRQ, self.in_hardirq.get());
+        glance.set(Glance::RESCHED, self.need_resched.get());
+        glance.set(Glance::IDLE, self.idle.get());
+        glance
     }
 
-    fn in_hardirq(&self) -> bool {
-        self.note("in_hardirq");
-        self.in_hardirq.get()
+    fn now(&self) -> Instant {
+        self.note("now");
+        self.now.get()
+    }
+
+    fn switches(&self) -> u64 {
+        self.switches.get()
+    }
+
+    fn on_cpu<R>(&self, f: impl FnOnce(&mut Cpu) -> R) -> R {
+        f(&mut self.cpu.borrow_mut())
     }
 
     fn locked<R>(&self, f: impl FnOnce() -> R) -> R {
@@ -388,5 +491,11 @@ impl Platform for Rig {
         if let Some(hook) = &*self.on_relax.borrow() {
             hook(self);
         }
+    }
+
+    fn sleep(&self, span: Span) {
+        assert!(!self.locked.get(), "sleeps under the lock");
+        self.slept.set(self.slept.get().plus(span));
+        self.now.set(self.now.get().after(span));
     }
 }

@@ -5,8 +5,17 @@
 // one with a planted bug.
 
 use super::irqmod::{
-    policy::Config,
+    observation::Glance,
+    policy::{
+        Config,
+        Cpu,
+        Mask, //
+    },
     state::Snapshot,
+    time::{
+        Instant,
+        Span, //
+    },
     Budget,
     Deferral,
     Drain,
@@ -172,7 +181,7 @@ impl World {
         // The budget of the thread is not a parameter; with a small one it goes round more often.
         let most = match config {
             Config::Threaded(_) => 1,
-            Config::Hardirq | Config::Resched(_) => u32::MAX,
+            _ => u32::MAX,
         };
         Self {
             moderator: Moderator::new(config),
@@ -291,7 +300,7 @@ impl World {
             }
             poller.runs = true;
         }
-        let weight = self.moderator.config().budget();
+        let weight = self.moderator.choice().policy.budget();
         let end = nest(|| {
             self.moderator
                 .on_poll(&self.ring, self, PollPass::new(weight))
@@ -408,7 +417,7 @@ impl World {
 }
 
 impl Platform for World {
-    fn mask(&self) -> MaskToken {
+    fn mask(&self, _: Mask) -> MaskToken {
         let mut irq = self.irq.lock().unwrap();
         assert!(!irq.freed, "masks a freed line");
         irq.depth += 1;
@@ -416,7 +425,7 @@ impl Platform for World {
     }
 
     fn mask_sync(&self) -> MaskToken {
-        let token = self.mask();
+        let token = self.mask(Mask::Nosync);
         self.synchronize();
         token
     }
@@ -462,7 +471,7 @@ impl Platform for World {
         pass.completed()
     }
 
-    fn join_poller(&self) {
+    fn join_deferred(&self) {
         let mut poller = self.poller.lock().unwrap();
         assert!(!poller.disable, "disabled twice");
         poller.disable = true;
@@ -473,21 +482,39 @@ impl Platform for World {
         poller.disable = false;
     }
 
-    fn enable_poller(&self) {
+    fn enable_deferred(&self) {
         let mut poller = self.poller.lock().unwrap();
         assert!(poller.sched && !poller.listed, "enabled, but not disabled");
         poller.sched = false;
         self.poller_idle.notify_all();
     }
 
-    fn need_resched(&self) -> bool {
-        let left = self.pressure.load(Relaxed);
-        self.pressure.store(left.saturating_sub(1), Relaxed);
-        left != 0
+    fn arm_hold(&self, _: Span) {
+        unreachable!("no policy of these models holds a line");
     }
 
-    fn in_hardirq(&self) -> bool {
-        true
+    fn poll_after(&self, _: Span) {
+        unreachable!("no policy of these models paces the poller");
+    }
+
+    fn glance(&self) -> Glance {
+        let left = self.pressure.load(Relaxed);
+        self.pressure.store(left.saturating_sub(1), Relaxed);
+        let mut glance = Glance::HARDIRQ;
+        glance.set(Glance::RESCHED, left != 0);
+        glance
+    }
+
+    fn now(&self) -> Instant {
+        Instant::ZERO
+    }
+
+    fn switches(&self) -> u64 {
+        0
+    }
+
+    fn on_cpu<R>(&self, f: impl FnOnce(&mut Cpu) -> R) -> R {
+        f(&mut Cpu::new())
     }
 
     fn locked<R>(&self, f: impl FnOnce() -> R) -> R {
@@ -498,6 +525,10 @@ impl Platform for World {
     }
 
     fn relax(&self) {
+        loom::thread::yield_now();
+    }
+
+    fn sleep(&self, _: Span) {
         loom::thread::yield_now();
     }
 }

@@ -2,8 +2,8 @@
 
 //! A verdict does nothing by itself.
 
-use irqmod::{observation::Observation, policy::Config};
+use irqmod::{observation::Glance, policy::Policy};
 
-pub fn decide(config: &Config) {
-    config.on_interrupt(&Observation::default()); //~ a verdict does nothing until the moderator carries it out
+pub fn decide(policy: &impl Policy) {
+    policy.on_interrupt(Glance::empty()); //~ a verdict does nothing until the moderator carries it out
 }

@@ -4,8 +4,11 @@
 //! where that would not compile.
 
 use irqmod::{
-    Budget, Deferral, Drain, DrainRight, Handled, MaskToken, Moderator, Platform, PollEnd,
-    PollPass, Source,
+    observation::Glance,
+    policy::{Cpu, Mask},
+    time::{Instant, Span},
+    Budget, Deferral, Drain, DrainRight, Handled, MaskToken, Moderator, Pass, Platform,
+    PollEnd, PollPass, Source,
 };
 
 pub struct Queue;
@@ -23,7 +26,7 @@ impl Source for Queue {
 pub struct Line;
 
 impl Platform for Line {
-    fn mask(&self) -> MaskToken {
+    fn mask(&self, _: Mask) -> MaskToken {
         MaskToken::mint()
     }
 
@@ -43,16 +46,28 @@ impl Platform for Line {
         pass.completed()
     }
 
-    fn join_poller(&self) {}
+    fn join_deferred(&self) {}
 
-    fn enable_poller(&self) {}
+    fn enable_deferred(&self) {}
 
-    fn need_resched(&self) -> bool {
-        true
+    fn arm_hold(&self, _: Span) {}
+
+    fn poll_after(&self, _: Span) {}
+
+    fn glance(&self) -> Glance {
+        Glance::all()
     }
 
-    fn in_hardirq(&self) -> bool {
-        true
+    fn now(&self) -> Instant {
+        Instant::ZERO
+    }
+
+    fn switches(&self) -> u64 {
+        0
+    }
+
+    fn on_cpu<R>(&self, f: impl FnOnce(&mut Cpu) -> R) -> R {
+        f(&mut Cpu::new())
     }
 
     fn locked<R>(&self, f: impl FnOnce() -> R) -> R {
@@ -60,6 +75,8 @@ impl Platform for Line {
     }
 
     fn relax(&self) {}
+
+    fn sleep(&self, _: Span) {}
 }
 
 pub fn everything(m: &Moderator, pass: PollPass) -> (Handled, u32) {
@@ -68,6 +85,9 @@ pub fn everything(m: &Moderator, pass: PollPass) -> (Handled, u32) {
     let handled = m.on_interrupt(&Queue, &Line);
     let work = m.on_poll(&Queue, &Line, pass).work();
     let _ = m.on_thread(&Queue, &Line);
+    let pass: Pass = m.on_pass(&Queue, &Line, Budget::UNLIMITED);
+    assert!(pass != Pass::Done);
+    m.on_hold_end(&Queue, &Line);
     m.pause(&Queue, &Line);
     m.resume(&Queue, &Line);
     m.stop(&Queue, &Line);

@@ -6,14 +6,19 @@
 #include <linux/sched.h>
 #include <linux/spinlock.h>
 
-__rust_helper bool rust_helper_irqmod_need_resched(void)
+/* The bits are those of Glance in rust/irqmod/observation.rs. */
+__rust_helper u32 rust_helper_irqmod_glance(void)
 {
-	return need_resched();
+	return (in_hardirq() ? BIT(0) : 0) |
+	       (tif_test_bit(TIF_NEED_RESCHED) ? BIT(1) : 0) |
+	       (is_idle_task(current) ? BIT(2) : 0) |
+	       (tif_test_bit(TIF_NEED_RESCHED_LAZY) ? BIT(4) : 0);
 }
 
-__rust_helper bool rust_helper_irqmod_in_hardirq(void)
+/* Another task has another address, the same task one switch more. */
+__rust_helper u64 rust_helper_irqmod_switches(void)
 {
-	return in_hardirq();
+	return (uintptr_t)current + current->nvcsw + current->nivcsw;
 }
 
 /* bindgen misplaces fields of task_struct behind an empty aligned struct. */
