@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the lines do, in `/sys/kernel/debug/irqmod/LINE/`: `state`, `stats` and `policy`.
+//! What the lines do, in `/sys/kernel/debug/irqmod/LINE/`: `state`, `stats`, `mask` and `policy`.
 //!
 //! All file operations live in this library and never in a driver: a file that is still open does
 //! not keep the driver's module, and must survive it.
@@ -31,6 +31,7 @@ use kernel::{
     uaccess::UserSliceReader, //
 };
 
+use super::mask::Vector;
 use crate::moderator::Moderator;
 
 /// A value of the inner rings, which format by `core::fmt`, for the kernel's `fmt!`.
@@ -66,12 +67,14 @@ fn root() -> &'static Dir {
 ///
 /// # Invariants
 ///
-/// `moderator` is valid for as long as the view exists.
+/// `moderator` and `vector` are valid for as long as the view exists, and the vector is that of a
+/// requested line.
 struct View {
     moderator: NonNull<Moderator>,
+    vector: NonNull<Vector>,
 }
 
-// SAFETY: The view only reads a `Moderator`, which is `Sync`.
+// SAFETY: The view only reads a `Moderator` and a `Vector`, which are `Sync`.
 unsafe impl Send for View {}
 
 // SAFETY: As above.
@@ -81,6 +84,11 @@ impl View {
     fn moderator(&self) -> &Moderator {
         // SAFETY: Valid by the type invariant.
         unsafe { self.moderator.as_ref() }
+    }
+
+    fn vector(&self) -> &Vector {
+        // SAFETY: Valid by the type invariant.
+        unsafe { self.vector.as_ref() }
     }
 }
 
@@ -95,6 +103,14 @@ fn show_stats(view: &View, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     Display::fmt(&view.moderator().stats().read(), f)
 }
 
+fn show_mask(view: &View, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let moderator = view.moderator();
+    Display::fmt(&view.vector().masks(moderator.choice().mask), f)?;
+    let counts = moderator.stats().read();
+    let strays = counts.absorbed.wrapping_add(counts.forgiven);
+    f.write_fmt(fmt!("strays {}\n", strays))
+}
+
 fn show_policy(view: &View, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     f.write_fmt(fmt!("{}\n", Shown(&view.moderator().choice())))
 }
@@ -105,19 +121,21 @@ pub(super) struct LineDir {
 }
 
 impl LineDir {
-    /// Shows `moderator` under `name`. May sleep.
+    /// Shows a line under `name`. May sleep.
     ///
     /// # Safety
     ///
-    /// `moderator` stays valid until the result is dropped.
-    pub(super) unsafe fn new(moderator: &Moderator, name: &CStr) -> Result<Self> {
+    /// The line is requested, and both parts of it stay valid, until the result is dropped.
+    pub(super) unsafe fn new(moderator: &Moderator, vector: &Vector, name: &CStr) -> Result<Self> {
         // INVARIANT: The contract of this function covers the life of the view.
         let view = View {
             moderator: NonNull::from(moderator),
+            vector: NonNull::from(vector),
         };
         let scope = root().scope::<_, Error, _>(Ok(view), name, |view, dir| {
             dir.read_callback_file(c"state", view, &show_state);
             dir.read_callback_file(c"stats", view, &show_stats);
+            dir.read_callback_file(c"mask", view, &show_mask);
             dir.read_callback_file(c"policy", view, &show_policy);
         });
         Ok(Self {

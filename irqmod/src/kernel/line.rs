@@ -202,9 +202,9 @@ impl<S: Source> Line<S> {
         if moderated {
             self.moderator.start();
         }
-        // SAFETY: The moderator is pinned with the line, and `free`, which dropping calls, gives
-        // the files up.
-        let files = unsafe { LineDir::new(&self.moderator, &name) };
+        // SAFETY: Moderator and vector are pinned with the line, and `free`, which dropping calls,
+        // gives the files up before the request ends.
+        let files = unsafe { LineDir::new(&self.moderator, &self.platform.vector, &name) };
         // INVARIANT: The handler was registered above.
         *lifecycle = Some(Request {
             irq,

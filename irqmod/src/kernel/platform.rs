@@ -53,8 +53,8 @@ impl LinePlatform {
 }
 
 impl Platform for LinePlatform {
-    fn mask(&self, _: Mask) -> MaskToken {
-        self.vector.mask()
+    fn mask(&self, how: Mask) -> MaskToken {
+        self.vector.mask(how)
     }
 
     fn mask_sync(&self) -> MaskToken {
