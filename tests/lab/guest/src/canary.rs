@@ -131,11 +131,21 @@ struct Shared {
     start: AtomicU64,
 }
 
+/// What a canary does between two stamps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Habit {
+    /// Nothing, politely: under a single emulation thread the next CPU takes its turn. The canary
+    /// takes part in the measurement, its spinning does not.
+    Spin,
+    /// Nothing, and keeps the CPU: a task that takes all that it is given.
+    Hog,
+    /// It sleeps this long (in nanoseconds) and notes how late it was woken. That leaves the CPU
+    /// idle, for loads that a busy CPU would disturb.
+    Nap(u64),
+}
+
 /// Starts a canary on `cpu` and returns once it has run there.
-///
-/// With a `nap_ns` it sleeps between its stamps and notes how late it was woken: that leaves the
-/// CPU idle, for loads that a busy CPU would disturb.
-pub fn start(cpu: usize, threshold_ns: u64, nap_ns: u64) -> io::Result<Running> {
+pub fn start(cpu: usize, threshold_ns: u64, habit: Habit) -> io::Result<Running> {
     let shared = Arc::new(Shared {
         stop: AtomicBool::new(false),
         start: AtomicU64::new(u64::MAX),
@@ -152,9 +162,13 @@ pub fn start(cpu: usize, threshold_ns: u64, nap_ns: u64) -> io::Result<Running> 
             let _ = tell.send(pinned);
             while ok && !orders.stop.load(Ordering::Relaxed) {
                 recorder.window(orders.start.load(Ordering::Relaxed));
-                match nap_ns {
-                    0 => spin(&mut recorder),
-                    _ => nap(&mut recorder, nap_ns),
+                match habit {
+                    Habit::Spin => {
+                        recorder.stamp(sys::now());
+                        std::hint::spin_loop();
+                    }
+                    Habit::Hog => recorder.stamp(sys::now()),
+                    Habit::Nap(len) => nap(&mut recorder, len),
                 }
             }
             recorder
@@ -165,13 +179,6 @@ pub fn start(cpu: usize, threshold_ns: u64, nap_ns: u64) -> io::Result<Running> 
         shared,
         thread,
     })
-}
-
-fn spin(recorder: &mut Recorder) {
-    recorder.stamp(sys::now());
-    // Under a single emulation thread this hands the turn to the next CPU: the canary takes part
-    // in the measurement, its spinning does not.
-    std::hint::spin_loop();
 }
 
 fn nap(recorder: &mut Recorder, len: u64) {
@@ -271,15 +278,17 @@ mod tests {
 
     #[test]
     fn a_real_canary_runs_and_stops() {
-        let running = start_on_first_allowed();
-        running.window(sys::now());
-        std::thread::sleep(std::time::Duration::from_millis(5));
-        assert!(running.finish().stamps > 1);
+        for habit in [Habit::Spin, Habit::Hog, Habit::Nap(1000)] {
+            let running = start_on_first_allowed(habit);
+            running.window(sys::now());
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            assert!(running.finish().stamps > 1, "{habit:?}");
+        }
     }
 
-    fn start_on_first_allowed() -> Running {
+    fn start_on_first_allowed(habit: Habit) -> Running {
         (0..64)
-            .find_map(|cpu| super::start(cpu, MS, 0).ok())
+            .find_map(|cpu| super::start(cpu, MS, habit).ok())
             .expect("some CPU takes the canary")
     }
 }

@@ -78,6 +78,43 @@ pub struct Shape {
     pub block: u32,
     /// Completions to wait for in one system call.
     pub reap: u32,
+    /// Block after block rather than anywhere.
+    pub sequential: bool,
+}
+
+/// Which block comes next: the same in every run.
+struct Walk {
+    blocks: u64,
+    state: u64,
+    sequential: bool,
+}
+
+impl Walk {
+    fn new(blocks: u64, seed: u64, sequential: bool) -> Self {
+        let state = match sequential {
+            true => 0,
+            false => seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+        };
+        Self {
+            blocks,
+            state,
+            sequential,
+        }
+    }
+
+    fn step(&mut self) -> u64 {
+        if self.sequential {
+            let block = self.state;
+            self.state = (block + 1) % self.blocks;
+            return block;
+        }
+        // xorshift64*: cheap.
+        self.state ^= self.state >> 12;
+        self.state ^= self.state << 25;
+        self.state ^= self.state >> 27;
+        let r = self.state.wrapping_mul(0x2545_f491_4f6c_dd1d);
+        ((u128::from(r) * u128::from(self.blocks)) >> 64) as u64
+    }
 }
 
 /// A submitter that is ready to go.
@@ -86,8 +123,7 @@ pub struct Worker {
     _file: File,
     pages: Pages,
     shape: Shape,
-    blocks: u64,
-    random: u64,
+    walk: Walk,
     submitted: Vec<u64>,
     latency: Histogram<u64>,
     completions: u64,
@@ -144,8 +180,7 @@ impl Worker {
             ring,
             pages,
             shape,
-            blocks,
-            random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+            walk: Walk::new(blocks, seed, shape.sequential),
             submitted: vec![0; shape.depth as usize],
             latency: histogram(),
             completions: 0,
@@ -176,18 +211,8 @@ impl Worker {
         self.pages.as_ptr().wrapping_add(offset)
     }
 
-    fn next_offset(&mut self) -> u64 {
-        // xorshift64*: cheap, and the same sequence in every run.
-        self.random ^= self.random >> 12;
-        self.random ^= self.random << 25;
-        self.random ^= self.random >> 27;
-        let r = self.random.wrapping_mul(0x2545_f491_4f6c_dd1d);
-        let block = (u128::from(r) * u128::from(self.blocks)) >> 64;
-        block as u64 * u64::from(self.shape.block)
-    }
-
     fn push(&mut self, slot: u32, now: u64) -> io::Result<()> {
-        let offset = self.next_offset();
+        let offset = self.walk.step() * u64::from(self.shape.block);
         let entry: squeue::Entry = opcode::ReadFixed::new(
             types::Fixed(0),
             self.buffer(slot),
@@ -334,6 +359,19 @@ mod tests {
         assert_eq!((t.disk.to_str(), t.cpu), (Some("/dev/nvme0n1"), 3));
         assert!("/dev/x".parse::<Target>().unwrap_err().contains("DISK@CPU"));
         assert!("/dev/x@y".parse::<Target>().unwrap_err().contains("`y`"));
+    }
+
+    #[test]
+    fn walks_stay_on_the_disk() {
+        let mut ahead = Walk::new(3, 7, true);
+        let blocks: Vec<u64> = (0..5).map(|_| ahead.step()).collect();
+        assert_eq!(blocks, [0, 1, 2, 0, 1]);
+        let mut anywhere = Walk::new(3, 7, false);
+        let mut seen = [false; 3];
+        for _ in 0..100 {
+            seen[anywhere.step() as usize] = true;
+        }
+        assert_eq!(seen, [true; 3]);
     }
 
     #[test]

@@ -56,6 +56,9 @@ enum What {
         /// Completions to wait for in one system call.
         #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
         reap: u32,
+        /// Read block after block rather than anywhere.
+        #[arg(long)]
+        sequential: bool,
         /// The disks and the CPUs that submit to them: DISK@CPU.
         #[arg(required = true)]
         targets: Vec<load::Target>,
@@ -93,6 +96,9 @@ struct Watch {
     /// The canary sleeps this long between stamps and counts how late it wakes (0: it spins).
     #[arg(long, default_value_t = 0)]
     nap_us: u64,
+    /// The canary leaves the CPU to nobody of its own accord.
+    #[arg(long, conflicts_with = "nap_us")]
+    hog: bool,
     /// Without the canary.
     #[arg(long)]
     no_canary: bool,
@@ -123,6 +129,16 @@ impl What {
     }
 }
 
+impl Watch {
+    fn habit(&self) -> canary::Habit {
+        match (self.hog, self.nap_us) {
+            (true, _) => canary::Habit::Hog,
+            (false, 0) => canary::Habit::Spin,
+            (false, us) => canary::Habit::Nap(us * 1000),
+        }
+    }
+}
+
 const MS: u64 = 1_000_000;
 
 fn run(what: &What) -> io::Result<Report> {
@@ -142,7 +158,7 @@ fn run(what: &What) -> io::Result<Report> {
         true => Some(canary::start(
             watch.cpu,
             watch.gap_us * 1000,
-            watch.nap_us * 1000,
+            watch.habit(),
         )?),
         false => None,
     };
@@ -182,6 +198,7 @@ impl Work {
                 depth,
                 block,
                 reap,
+                sequential,
                 targets,
                 ..
             } => {
@@ -189,6 +206,7 @@ impl Work {
                     depth: *depth,
                     block: *block,
                     reap: *reap,
+                    sequential: *sequential,
                 };
                 Work::Load(load::start(targets, shape, gate)?)
             }
