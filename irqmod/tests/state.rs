@@ -23,6 +23,12 @@ use irqmod::{
     },
     MaskToken, //
 };
+use std::{
+    env,
+    fmt::Write as _,
+    fs,
+    path::Path, //
+};
 
 const INIT: Snapshot = Snapshot::INIT;
 const POLL: Snapshot = Snapshot::POLL;
@@ -183,13 +189,13 @@ const EDGES: &[Edge] = &[
         clears: NONE,
         call: |state| {
             let before = state.snapshot();
-            let expected = match (before.contains(PAUSED), before.contains(INIT)) {
-                (true, _) => Pause::Already,
-                (false, true) => Pause::Dedicated,
-                (false, false) => Pause::Plain,
+            let (expected, outcome) = match (before.contains(PAUSED), before.contains(INIT)) {
+                (true, _) => (Pause::Already, "already"),
+                (false, true) => (Pause::Dedicated, "dedicated"),
+                (false, false) => (Pause::Plain, "plain"),
             };
             assert_eq!(state.transition_to_paused(), expected);
-            books("paused", 0, None)
+            books(outcome, 0, None)
         },
     },
     Edge {
@@ -199,12 +205,12 @@ const EDGES: &[Edge] = &[
         sets: NONE,
         clears: POLL,
         call: |state| {
-            let expected = match state.snapshot().contains(MASKED) {
-                true => Disown::Masked,
-                false => Disown::Unmasked,
+            let (expected, outcome) = match state.snapshot().contains(MASKED) {
+                true => (Disown::Masked, "masked"),
+                false => (Disown::Unmasked, "unmasked"),
             };
             assert_eq!(state.transition_to_disowned(), expected);
-            books("disowned", 0, None)
+            books(outcome, 0, None)
         },
     },
     Edge {
@@ -215,14 +221,14 @@ const EDGES: &[Edge] = &[
         clears: INIT,
         call: |state| {
             let before = state.snapshot();
-            let expected = match (before.contains(INIT), before.contains(PAUSED)) {
-                (false, true) => Stop::Already,
-                (false, false) => Stop::Plain,
-                (true, false) => Stop::Dedicated,
-                (true, true) => Stop::DedicatedPaused,
+            let (expected, outcome) = match (before.contains(INIT), before.contains(PAUSED)) {
+                (false, true) => (Stop::Already, "already"),
+                (false, false) => (Stop::Plain, "plain"),
+                (true, false) => (Stop::Dedicated, "dedicated"),
+                (true, true) => (Stop::DedicatedPaused, "dedicated and paused"),
             };
             assert_eq!(state.transition_to_stopped(), expected);
-            books("stopped", 0, None)
+            books(outcome, 0, None)
         },
     },
     Edge {
@@ -365,4 +371,129 @@ fn questions() {
         let shut = word.contains(PAUSED) && (word.contains(MASKED) || !word.contains(INIT));
         assert_eq!(word.is_shut(), shut, "{word:?}");
     }
+}
+
+/// A word in five columns: a letter for each bit, or a dash.
+fn letters(word: Snapshot) -> String {
+    [
+        (INIT, 'I'),
+        (POLL, 'P'),
+        (MASKED, 'M'),
+        (PAUSED, 'S'),
+        (HANDOFF, 'H'), //
+    ]
+    .map(|(bit, letter)| if word.contains(bit) { letter } else { '-' })
+    .iter()
+    .collect()
+}
+
+/// What `edge` does from `before`: the new word, and the token that it takes in or gives out.
+fn cell(edge: &Edge, before: Snapshot) -> String {
+    let state = State::new(before);
+    let books = (edge.call)(&state);
+    let after = state.snapshot();
+    let word = match after == before {
+        true => "  .  ".into(),
+        false => letters(after),
+    };
+    let token = match (books.given, books.returned) {
+        (1, 0) => '+',
+        (0, 1) => '^',
+        (1, 1) => '=',
+        _ => ' ',
+    };
+    format!("{word}{token}")
+}
+
+/// The outcomes of `edge`, each with the number of words that lead to it.
+fn outcomes(edge: &Edge) -> String {
+    let mut counts: Vec<(&str, u32)> = Vec::new();
+    for before in words() {
+        let outcome = (edge.call)(&State::new(before)).outcome;
+        match counts.iter_mut().find(|(name, _)| *name == outcome) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((outcome, 1)),
+        }
+    }
+    let counts: Vec<_> = counts
+        .iter()
+        .map(|(outcome, count)| format!("{outcome} {count}"))
+        .collect();
+    counts.join(", ")
+}
+
+const HEAD: &str = "\
+.. SPDX-License-Identifier: GPL-2.0
+
+==================================
+Transition table of the state word
+==================================
+
+Written by ``IRQMOD_WRITE=1 cargo test -p irqmod --test state``, which calls every edge of the real state word
+from each of its 32 words; without the variable the test fails if this page is out of date. What the edges are for, who takes
+them and in which order is said in ``irqmod/src/state.rs``.
+
+Bits: ``I`` INIT (deferring is possible), ``P`` POLL (owned by a deferred context), ``M`` MASKED (one disable of ours),
+``S`` PAUSED, ``H`` HANDOFF (one empty interrupt is forgiven). ``-``: not set. A point: the word stays as it is. ``+``: the edge swallows
+the token that it was given; ``=``: it hands that token back; ``^``: it returns the token that was deposited. Unmarked:
+no token moves.
+
+A word that no execution reaches has a row, too: the table is what the code does, not what is asked of it.
+
+";
+
+/// Edges in one block of the table: as many as fit on a line.
+const COLUMNS: usize = 9;
+
+/// The page with the table.
+fn page() -> String {
+    let mut page = String::from(HEAD);
+    let mut edges: Vec<_> = EDGES.iter().collect();
+    edges.sort_by_key(|edge| number(edge));
+    for edges in edges.chunks(COLUMNS) {
+        page.push_str("::\n\n   word ");
+        for edge in edges {
+            write!(page, "  {:<9}", number(edge)).unwrap();
+        }
+        page.push_str("\n        ");
+        for edge in edges {
+            let name = edge.name.trim_start_matches(|c: char| c.is_ascii_digit());
+            write!(page, " {name:<10}").unwrap();
+        }
+        for before in words() {
+            write!(page, "\n   {}", letters(before)).unwrap();
+            for edge in edges {
+                write!(page, "  {:<9}", cell(edge, before)).unwrap();
+            }
+        }
+        page.push_str("\n\n");
+    }
+    page.push_str("Outcomes, with the number of words that lead to each:\n\n");
+    for edge in edges {
+        writeln!(page, "- {}: {}", edge.name, outcomes(edge)).unwrap();
+    }
+    // No blanks at the end of a line.
+    page.lines()
+        .map(str::trim_end)
+        .fold(String::new(), |page, line| page + line + "\n")
+}
+
+fn number(edge: &Edge) -> u32 {
+    let digits = edge.name.split(' ').next();
+    digits.and_then(|digits| digits.parse().ok()).unwrap()
+}
+
+#[test]
+fn the_documented_table_is_up_to_date() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../Documentation/state-table.rst");
+    let page = page();
+    if env::var_os("IRQMOD_WRITE").is_some() {
+        fs::write(&path, &page).unwrap();
+    }
+    let written = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        written == page,
+        "{} is out of date: IRQMOD_WRITE=1 cargo test -p irqmod --test state",
+        path.display()
+    );
 }
