@@ -40,6 +40,7 @@ use crate::{
         Transport, //
     },
     queue::{
+        self,
         CqRing,
         Cqe,
         Entries, //
@@ -82,6 +83,7 @@ pub(crate) struct IoQueue {
     lists: PrpLists,
     sq_doorbell: Doorbell,
     sq_address: u64,
+    in_flight: queue::InFlight,
     events: EventSink,
     #[pin]
     submission: SpinLock<Submission>,
@@ -115,6 +117,7 @@ impl IoQueue {
                 lists: PrpLists::new(b.device(), tags, max_transfer)?,
                 sq_doorbell,
                 sq_address: submission.dma_address(),
+                in_flight: queue::InFlight::new(),
                 events: EventSink::new(b),
                 submission <- new_spinlock!(submission, "nvme_rust::sq_lock"),
             }))
@@ -139,6 +142,7 @@ impl IoQueue {
     /// Forgets an earlier life. The device does not use the rings. Task context.
     pub(crate) fn reset(line: &Line<Self>) {
         line.submission.lock().reset();
+        line.in_flight.publish(0);
         line.exclusive(|queue, right| queue.forget_answers(right));
     }
 
@@ -182,6 +186,8 @@ impl IoQueue {
     #[inline]
     fn tell(&self, submission: &mut Submission, last: bool) {
         if let Some(tail) = submission.ring(last) {
+            // First: the head must not be seen to pass the tail.
+            self.in_flight.publish(tail);
             self.sq_doorbell.ring(tail);
         }
     }
@@ -254,6 +260,10 @@ impl Source for IoQueue {
             return Drain::More(found);
         }
         Drain::Drained(found)
+    }
+
+    fn in_flight(&self) -> Option<u32> {
+        Some(self.in_flight.estimate(&self.ring).into())
     }
 
     #[inline]
