@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Tasks.
+
+use super::{
+    block,
+    lines,
+    relax,
+    sleep,
+    spend, //
+};
+use crate::{
+    core,
+    platform,
+    run::Driver,
+    Ns, //
+};
+use irqmod::{
+    moderator::Pass,
+    Budget,
+    Source, //
+};
+
+/// What the stopper takes.
+const STOPPER: Ns = 2_000;
+/// What a hog takes at a time.
+const HOG: Ns = 1_000_000;
+
+/// A job with libaio: fills its queue, waits for one completion, takes all that there are.
+pub(super) fn job(job: u32) {
+    let (costs, depth) = core::with(|core| {
+        let depth = core.jobs[job as usize].depth;
+        (core.machine.costs.clone(), depth)
+    });
+    loop {
+        while core::with(|core| core.jobs[job as usize].outstanding) < depth {
+            spend(costs.prepare);
+            let began = core::with(|core| core.now);
+            spend(costs.submit);
+            while !core::with(|core| core.submit(job, began)) {
+                block();
+            }
+        }
+        let count = loop {
+            match core::with(|core| core.reapable(job)) {
+                0 => {
+                    block();
+                }
+                count => break count,
+            }
+        };
+        spend(costs.reap + costs.reap_each * Ns::from(count));
+        core::with(|core| core.reap(job, count));
+    }
+}
+
+/// Wants the CPU all the time.
+pub(super) fn hog() {
+    loop {
+        spend(HOG);
+    }
+}
+
+/// Runs before everybody else on its CPU, for the watchdog.
+pub(super) fn stopper(cpu: u32) {
+    loop {
+        if core::with(|core| core.cpus[cpu as usize].watchdog.is_asked()) {
+            spend(STOPPER);
+            core::with(|core| core.touch(cpu));
+        }
+        block();
+    }
+}
+
+/// The interrupt thread of a line.
+pub(super) fn thread(number: u32) {
+    let lines = lines();
+    let line = &lines[number as usize];
+    let wake = core::with(|core| core.machine.costs.thread_wake);
+    spend(wake);
+    loop {
+        match line.driver {
+            Driver::Moderated(_) => {
+                let _ = line.moderator.on_thread(&line.queue, &line.platform);
+            }
+            Driver::StockThreaded => {
+                if line.queue.pending() {
+                    let _ = platform::drain(number, Budget::UNLIMITED);
+                }
+            }
+        }
+        core::with(|core| core.thread_over(number));
+        if block() {
+            spend(wake);
+        }
+    }
+}
+
+/// A worker of the unbound workqueue: one line at a time.
+pub(super) fn worker() {
+    let lines = lines();
+    loop {
+        match core::with(|core| core.take_work()) {
+            Some(number) => {
+                let line = &lines[number as usize];
+                let _ = line.moderator.on_thread(&line.queue, &line.platform);
+                core::with(|core| core.work_over(number));
+            }
+            None => {
+                block();
+            }
+        }
+    }
+}
+
+/// The completion thread of a CPU: the lines of its list, in turn.
+pub(super) fn completer(cpu: u32) {
+    let lines = lines();
+    loop {
+        let Some((number, budget)) = core::with(|core| core.take_listed(cpu)) else {
+            block();
+            continue;
+        };
+        let line = &lines[number as usize];
+        let pass = line.moderator.on_pass(&line.queue, &line.platform, budget);
+        let rest = core::with(|core| core.listed_over(cpu, number, pass));
+        match (pass, rest) {
+            (_, Some(rest)) => sleep(rest),
+            (Pass::Rest(span), None) => sleep(span.as_nanos()),
+            _ => relax(),
+        }
+    }
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Deferred contexts other than the softirq poller: hold lists, work items, completion threads and
+//! delayed pollers.
+
+use super::{
+    cpu::Ctx,
+    heap::Event,
+    task::Kind,
+    Core, //
+};
+use crate::Ns;
+use irqmod::{
+    moderator::Pass,
+    observation::Glance,
+    Budget,
+    Deferral, //
+};
+
+/// What a completion thread drains of one line before it looks at the next one.
+const PIECE: u32 = 64;
+
+impl Core {
+    /// A look at the CPU of the running context.
+    pub(crate) fn glance(&mut self) -> Glance {
+        let cpu = self.here();
+        let flaps = self.faults.flapping;
+        let flap = self.random.chance(flaps);
+        let hard = matches!(self.running, Ctx::Hard(_));
+        let this = self.cpu(cpu);
+        let mut glance = Glance::empty();
+        glance.set(Glance::HARDIRQ, hard);
+        glance.set(Glance::RESCHED, this.need_resched != flap);
+        glance.set(Glance::LAZY, this.lazy);
+        glance.set(Glance::IDLE, this.current.is_none() && !this.soft);
+        glance.set(Glance::DEFERRING, !this.listed.is_empty());
+        this.books.pressed += u64::from(this.need_resched || this.lazy);
+        glance
+    }
+
+    /// Schedules the context that drains a line next.
+    pub(crate) fn defer(&mut self, line: u32, to: Deferral) {
+        let cpu = self.here();
+        self.cpu(cpu).books.deferrals += 1;
+        if self.line(line).poll_disable {
+            return;
+        }
+        match to {
+            Deferral::Thread => (),
+            Deferral::Softirq => self.poll_sched(line),
+            Deferral::Work => self.queue_work(line),
+            Deferral::Hold => {
+                self.line(line).held = true;
+                self.cpu(cpu).held.push_back(line);
+            }
+            Deferral::Cpu => self.list(cpu, line),
+        }
+    }
+
+    /// Whether a deferred context has the line.
+    pub(crate) fn is_deferred(&mut self, line: u32) -> bool {
+        let this = self.line(line);
+        this.poll_sched || this.held || this.work || this.listed || this.delayed
+    }
+
+    /// The next line that a CPU holds.
+    pub(crate) fn take_held(&mut self, cpu: u32) -> Option<u32> {
+        let line = self.cpu(cpu).held.pop_front()?;
+        self.line(line).held = false;
+        Some(line)
+    }
+
+    fn queue_work(&mut self, line: u32) {
+        if std::mem::replace(&mut self.line(line).work, true) {
+            return;
+        }
+        self.work.push_back(line);
+        let idle = self.workers.iter().copied();
+        let idle = idle
+            .into_iter()
+            .find(|&task| self.tasks[task as usize].is_blocked());
+        let worker = idle.unwrap_or_else(|| {
+            let cpu = self.here();
+            let worker = self.spawn(Kind::Worker, cpu);
+            self.workers.push(worker);
+            worker
+        });
+        self.wake(worker);
+    }
+
+    /// The next item of the workqueue, for a worker.
+    pub(crate) fn take_work(&mut self) -> Option<u32> {
+        self.work.pop_front()
+    }
+
+    pub(crate) fn work_over(&mut self, line: u32) {
+        self.line(line).work = false;
+    }
+
+    fn list(&mut self, cpu: u32, line: u32) {
+        if std::mem::replace(&mut self.line(line).listed, true) {
+            return;
+        }
+        self.cpu(cpu).listed.push_back(line);
+        let completer = match self.cpu(cpu).completer {
+            Some(completer) => completer,
+            None => {
+                let completer = self.spawn(Kind::Completer(cpu), cpu);
+                *self.cpu(cpu).completer.insert(completer)
+            }
+        };
+        self.wake(completer);
+    }
+
+    /// The line that the completion thread of a CPU serves next, and how much of it.
+    pub(crate) fn take_listed(&mut self, cpu: u32) -> Option<(u32, Budget)> {
+        let line = *self.cpu(cpu).listed.front()?;
+        Some((line, Budget::new(PIECE)?))
+    }
+
+    /// The completion thread has served a line. Returns how long it must rest.
+    pub(crate) fn listed_over(&mut self, cpu: u32, line: u32, pass: Pass) -> Option<Ns> {
+        if pass == Pass::Done {
+            self.cpu(cpu).listed.pop_front();
+            self.line(line).listed = false;
+        }
+        None
+    }
+
+    /// Schedules the softirq poller of a line after a while.
+    pub(crate) fn poll_after(&mut self, line: u32, after: Ns) {
+        let at = self.now + after;
+        let cpu = self.here();
+        let this = self.line(line);
+        this.delayed = true;
+        this.delayed_on = cpu;
+        this.poll_seq = this.poll_seq.wrapping_add(1);
+        let seq = this.poll_seq;
+        self.counts.timers += 1;
+        self.heap.plan(at, Event::PollTimer { line, seq });
+    }
+
+    /// The timer interrupt of a delayed poller.
+    pub(crate) fn on_poll_timer(&mut self, line: u32, seq: u32) {
+        let this = self.line(line);
+        if this.poll_seq != seq || !this.delayed {
+            return;
+        }
+        let cpu = this.delayed_on;
+        self.cpu(cpu).due.push(line);
+        self.expire(cpu, super::clock::POLL);
+    }
+
+    /// The pollers whose delay is over.
+    pub(crate) fn take_due(&mut self, cpu: u32) -> Option<u32> {
+        let line = self.cpu(cpu).due.pop()?;
+        self.line(line).delayed = false;
+        Some(line)
+    }
+}

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Interrupt lines: the vector at the device, the way to the CPU, and genirq.
+
+use super::{
+    cpu::{
+        Ctx,
+        Hard, //
+    },
+    heap::Event,
+    task::Kind,
+    Core, //
+};
+use crate::{
+    check::Rule,
+    machine::Mask,
+    trace::What,
+    Ns, //
+};
+use std::collections::VecDeque;
+
+/// A completion queue with its interrupt.
+pub(crate) struct Line {
+    pub(crate) controller: u32,
+    /// The CPU that takes the interrupts.
+    pub(crate) cpu: u32,
+    /// The vector is masked at the device.
+    device_masked: bool,
+    /// A message was due while it was.
+    latched: bool,
+    /// Posted masks that are under way have this number or an older one.
+    mask_seq: u32,
+    /// The interrupt controller of the CPU has it masked.
+    parent_masked: bool,
+    /// A message came while it had, or while one was pending.
+    parent_pending: bool,
+    /// Waits for its CPU.
+    queued: bool,
+    /// Disables of genirq.
+    pub(crate) depth: u32,
+    /// An interrupt came while disabled or in progress: it is replayed.
+    pub(crate) replay: bool,
+    pub(crate) in_progress: bool,
+    pub(crate) thread: Option<u32>,
+    /// The interrupt thread was woken and is not finished.
+    pub(crate) thread_busy: bool,
+    /// Holder of the queue lock, and those who spin for it.
+    pub(crate) locked: bool,
+    /// The softirq poller.
+    pub(crate) poll_sched: bool,
+    pub(crate) poll_disable: bool,
+    pub(crate) poll_listed: bool,
+    pub(crate) poll_runs: bool,
+    pub(crate) poll_seq: u32,
+    /// Its poller is delayed, on this CPU.
+    pub(crate) delayed: bool,
+    pub(crate) delayed_on: u32,
+    /// On a hold list, on the workqueue, on the list of a completion thread.
+    pub(crate) held: bool,
+    pub(crate) work: bool,
+    pub(crate) listed: bool,
+    /// Completions that the device posted and nobody took.
+    pub(crate) posted: VecDeque<u32>,
+    /// Completions that one drain took and has not completed.
+    pub(crate) batch: VecDeque<u32>,
+    pub(crate) drainer: Option<Ctx>,
+    pub(crate) reachable: bool,
+    pub(crate) tags: u32,
+    /// Jobs that wait for a tag.
+    pub(crate) starved: VecDeque<u32>,
+    pub(crate) counts: LineCounts,
+    /// The last 100,000 interrupts, as the kernel counts them: all, and those nobody wanted.
+    recent: (u32, u32),
+}
+
+/// What happened on a line.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LineCounts {
+    pub(crate) messages: u64,
+    pub(crate) handler_runs: u64,
+    pub(crate) unhandled: u64,
+    pub(crate) thread_wakes: u64,
+    pub(crate) completions: u64,
+    /// Messages that started nothing because the line was disabled.
+    pub(crate) absorbed: u64,
+    /// The longest run of the handler.
+    pub(crate) longest: Ns,
+}
+
+impl Line {
+    pub(crate) fn new(controller: u32, cpu: u32) -> Self {
+        Self {
+            controller,
+            cpu,
+            device_masked: false,
+            latched: false,
+            mask_seq: 0,
+            parent_masked: false,
+            parent_pending: false,
+            queued: false,
+            depth: 0,
+            replay: false,
+            in_progress: false,
+            thread: None,
+            thread_busy: false,
+            locked: false,
+            poll_sched: false,
+            poll_disable: false,
+            poll_listed: false,
+            poll_runs: false,
+            poll_seq: 0,
+            delayed: false,
+            delayed_on: 0,
+            held: false,
+            work: false,
+            listed: false,
+            posted: VecDeque::new(),
+            batch: VecDeque::new(),
+            drainer: None,
+            reachable: true,
+            tags: 0,
+            starved: VecDeque::new(),
+            counts: LineCounts::default(),
+            recent: (0, 0),
+        }
+    }
+
+    /// Handler or thread runs, or is bound to.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.in_progress || self.thread_busy
+    }
+}
+
+impl Core {
+    pub(crate) fn line(&mut self, line: u32) -> &mut Line {
+        &mut self.lines[line as usize]
+    }
+
+    /// The device has something to say.
+    pub(crate) fn send(&mut self, line: u32) {
+        let latches = self.machine.device.latches && !self.faults.forgets;
+        let this = self.line(line);
+        this.counts.messages += 1;
+        if this.device_masked {
+            this.latched = latches;
+            return;
+        }
+        if self.random.chance(self.faults.lost) {
+            self.counts.lost += 1;
+            return;
+        }
+        let copies = 1 + u32::from(self.random.chance(self.faults.duplicated));
+        for _ in 0..copies {
+            match self.message_time() {
+                0 => self.on_message(line),
+                time => self.heap.plan(self.now + time, Event::Message { line }),
+            }
+        }
+    }
+
+    fn message_time(&mut self) -> Ns {
+        let late = match self.faults.late {
+            0 => 0,
+            permille if self.random.chance(permille) => self.random.below(self.faults.late_ns),
+            _ => 0,
+        };
+        self.machine.device.message_ns + late
+    }
+
+    /// A message reaches the interrupt controller.
+    pub(crate) fn on_message(&mut self, line: u32) {
+        let this = self.line(line);
+        if this.queued || this.parent_masked {
+            this.parent_pending |= this.parent_masked;
+            return;
+        }
+        this.queued = true;
+        let cpu = this.cpu;
+        self.raise(cpu, Hard::Line(line));
+    }
+
+    /// The edge flow, first half: whether the handler is to run.
+    pub(crate) fn flow_enter(&mut self, line: u32) -> bool {
+        let this = self.line(line);
+        this.queued = false;
+        if this.depth != 0 || this.in_progress {
+            this.replay = true;
+            this.counts.absorbed += 1;
+            return false;
+        }
+        this.in_progress = true;
+        true
+    }
+
+    /// Masks the chip of a line whose interrupt came while it was disabled. Returns what that
+    /// costs.
+    pub(crate) fn flow_mask(&mut self, line: u32) -> Ns {
+        if self.machine.kernel.mask == Mask::Parent {
+            self.line(line).parent_masked = true;
+            return self.machine.costs.mask_parent;
+        }
+        if std::mem::replace(&mut self.line(line).device_masked, true) {
+            0
+        } else {
+            self.machine.costs.mask_sync
+        }
+    }
+
+    /// The edge flow, second half: whether the handler is to run again.
+    pub(crate) fn flow_again(&mut self, line: u32) -> bool {
+        let this = self.line(line);
+        if this.replay && this.depth == 0 {
+            this.replay = false;
+            return true;
+        }
+        this.in_progress = false;
+        false
+    }
+
+    /// The handler begins. Returns when.
+    pub(crate) fn note_entry(&mut self, line: u32) -> Ns {
+        let cpu = self.here();
+        self.trace.note(self.now, cpu, What::Handler { line });
+        self.now
+    }
+
+    /// An answer of the handler, as the kernel counts it.
+    pub(crate) fn note_answer(&mut self, line: u32, wanted: bool, took: Ns) {
+        let this = self.line(line);
+        this.counts.handler_runs += 1;
+        this.counts.unhandled += u64::from(!wanted);
+        this.counts.longest = this.counts.longest.max(took);
+        this.recent.0 += 1;
+        this.recent.1 += u32::from(!wanted);
+        if this.recent.0 == 100_000 {
+            let strays = std::mem::take(&mut this.recent).1;
+            if strays > 99_900 {
+                self.violate(Rule::Stray, line, "nobody cared");
+            }
+        }
+    }
+
+    /// One more disable. Returns what it costs.
+    pub(crate) fn mask(&mut self, line: u32, how: Mask) -> Ns {
+        let posted = self.machine.device.posted_ns;
+        let now = self.now;
+        let costs = &self.machine.costs;
+        let (lazy, sync, write, parent) = (
+            costs.mask_lazy,
+            costs.mask_sync,
+            costs.mask_posted,
+            costs.mask_parent,
+        );
+        let this = self.line(line);
+        this.depth += 1;
+        if this.depth != 1 {
+            return lazy;
+        }
+        match how {
+            Mask::Lazy => lazy,
+            Mask::Sync => {
+                this.device_masked = true;
+                lazy + sync
+            }
+            Mask::Nowait => {
+                this.mask_seq = this.mask_seq.wrapping_add(1);
+                let seq = this.mask_seq;
+                self.heap.plan(now + posted, Event::MaskLands { line, seq });
+                lazy + write
+            }
+            Mask::Parent => {
+                this.parent_masked = true;
+                lazy + parent
+            }
+        }
+    }
+
+    pub(crate) fn on_mask_lands(&mut self, line: u32, seq: u32) {
+        let this = self.line(line);
+        if this.mask_seq == seq {
+            this.device_masked = true;
+        }
+    }
+
+    /// One disable less. Returns what it costs and whether a replay is due after that.
+    pub(crate) fn unmask(&mut self, line: u32) -> (Ns, bool) {
+        if self.lines[line as usize].depth == 0 {
+            self.violate(Rule::MaskBalance, line, "enabled more often than disabled");
+            return (0, false);
+        }
+        let costs = &self.machine.costs;
+        let mut cost = costs.mask_lazy;
+        let (posted, parent) = (costs.mask_posted, costs.mask_parent);
+        let this = self.line(line);
+        this.depth -= 1;
+        if this.depth != 0 {
+            return (cost, false);
+        }
+        this.mask_seq = this.mask_seq.wrapping_add(1);
+        if std::mem::take(&mut this.device_masked) {
+            cost += posted;
+            if std::mem::take(&mut this.latched) {
+                self.send(line);
+            }
+        }
+        let this = self.line(line);
+        if std::mem::take(&mut this.parent_masked) {
+            cost += parent;
+            if std::mem::take(&mut this.parent_pending) {
+                self.on_message(line);
+            }
+        }
+        (cost, std::mem::take(&mut self.line(line).replay))
+    }
+
+    /// The interrupt thread has nothing more to do, unless it was woken meanwhile.
+    pub(crate) fn thread_over(&mut self, line: u32) {
+        let this = &self.lines[line as usize];
+        let woken = this
+            .thread
+            .is_some_and(|task| self.tasks[task as usize].is_woken());
+        self.line(line).thread_busy = woken;
+    }
+
+    /// The handler wants its thread.
+    pub(crate) fn wake_thread(&mut self, line: u32) {
+        let cpu = self.lines[line as usize].cpu;
+        let thread = match self.lines[line as usize].thread {
+            Some(thread) => thread,
+            None => {
+                let thread = self.spawn(Kind::Thread(line), cpu);
+                self.line(line).thread = Some(thread);
+                thread
+            }
+        };
+        let this = self.line(line);
+        this.counts.thread_wakes += 1;
+        this.thread_busy = true;
+        self.wake(thread);
+    }
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Tasks.
+
+use super::cpu::Act;
+use crate::Ns;
+use std::collections::VecDeque;
+
+/// What a task does, which is also how its coroutine is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Submits and reaps.
+    Job(u32),
+    /// Burns CPU time.
+    Hog,
+    /// The softirqs that were too many.
+    Ksoftirqd(u32),
+    /// Touches the watchdog of its CPU.
+    Stopper(u32),
+    /// The interrupt thread of a line.
+    Thread(u32),
+    /// A worker of the unbound workqueue.
+    Worker,
+    /// The completion thread of a CPU.
+    Completer(u32),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    Stop,
+    Fifo,
+    Fair,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Blocked,
+    Queued,
+    Running,
+}
+
+/// A task.
+pub(crate) struct Task {
+    pub(crate) kind: Kind,
+    pub(crate) cpu: u32,
+    pub(crate) act: Act,
+    /// Softirqs and the scheduler are kept away.
+    pub(crate) bh_off: bool,
+    pub(super) class: Class,
+    pub(super) pinned: bool,
+    pub(super) state: State,
+    /// A wake-up that came while it was not blocked.
+    pub(super) token: bool,
+    /// Fair time that it has had, relative to the others.
+    pub(super) vruntime: Ns,
+    /// CPU time since it was picked.
+    pub(super) ran: Ns,
+    pub(super) sleep_seq: u32,
+}
+
+impl Task {
+    pub(crate) fn new(kind: Kind, cpu: u32) -> Self {
+        Self {
+            kind,
+            cpu,
+            act: Act::default(),
+            bh_off: false,
+            class: match kind {
+                Kind::Stopper(_) => Class::Stop,
+                Kind::Thread(_) => Class::Fifo,
+                _ => Class::Fair,
+            },
+            pinned: !matches!(kind, Kind::Job(_) | Kind::Worker),
+            state: State::Blocked,
+            token: false,
+            vruntime: 0,
+            ran: 0,
+            sleep_seq: 0,
+        }
+    }
+
+    /// One of those that completions may make wait.
+    pub(crate) fn is_ordinary(&self) -> bool {
+        matches!(self.kind, Kind::Job(_) | Kind::Hog)
+    }
+
+    /// Runs in user mode mostly, where lazy preemption is immediate.
+    pub(super) fn is_user(&self) -> bool {
+        self.is_ordinary()
+    }
+
+    pub(crate) fn on_ran(&mut self, elapsed: Ns) {
+        self.ran += elapsed;
+        self.vruntime += elapsed;
+    }
+
+    pub(crate) fn is_woken(&self) -> bool {
+        self.token
+    }
+
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.state == State::Blocked
+    }
+}
+
+/// The tasks that wait for a CPU.
+#[derive(Default)]
+pub(crate) struct Queue {
+    pub(super) stop: VecDeque<u32>,
+    pub(super) fifo: VecDeque<u32>,
+    pub(super) fair: Vec<u32>,
+    /// The least fair time of those that ran last.
+    pub(super) floor: Ns,
+}
+
+impl Queue {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.stop.is_empty() && self.fifo.is_empty() && self.fair.is_empty()
+    }
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! One run.
+
+use crate::{
+    context::Contexts,
+    core::{
+        self,
+        Core, //
+    },
+    machine::World,
+    report::{
+        Part,
+        Report, //
+    },
+    trace::Trace,
+    Machine,
+    Ns,
+    Workload, //
+};
+use irqmod::policy::Choice;
+use serde::{
+    Deserialize,
+    Serialize, //
+};
+
+/// What drives the lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Driver {
+    /// irqmod with a policy.
+    Moderated(Choice),
+    /// The C driver with its own `threaded`, which does not mask the line: for comparison with the
+    /// field. Written `stock-threaded`.
+    StockThreaded,
+}
+
+impl Driver {
+    /// Parses `stock-threaded`, or what [`irqmod::params::parse`] takes.
+    ///
+    /// # Errors
+    ///
+    /// One line that says what is allowed.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "stock-threaded" => Ok(Self::StockThreaded),
+            _ => match irqmod::params::parse(text) {
+                Ok(choice) => Ok(Self::Moderated(choice)),
+                Err(error) => Err(error.to_string()),
+            },
+        }
+    }
+}
+
+impl std::fmt::Display for Driver {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Moderated(choice) => write!(f, "{choice}"),
+            Self::StockThreaded => f.write_str("stock-threaded"),
+        }
+    }
+}
+
+/// What goes wrong, and how often. Nothing by default.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Faults {
+    /// How many of 1,000 messages are lost.
+    pub lost: u32,
+    /// How many of 1,000 messages come twice.
+    pub duplicated: u32,
+    /// How many of 1,000 messages are late.
+    pub late: u32,
+    /// By how much at most.
+    pub late_ns: Ns,
+    /// Devices forget a message that is due while the vector is masked.
+    pub forgets: bool,
+    /// How many of 1,000 looks at need_resched are wrong.
+    pub flapping: u32,
+    /// How much later than asked a timer expires at most.
+    pub late_timer: Ns,
+}
+
+/// How to run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// What drives the lines.
+    pub driver: Driver,
+    /// Seed of everything that is random.
+    pub seed: u64,
+    /// Time that is measured.
+    pub time_ns: Ns,
+    /// Time before that.
+    pub warm_ns: Ns,
+    /// What goes wrong.
+    pub faults: Faults,
+    /// How many entries of the trace are kept, of each world.
+    pub trace: usize,
+    /// Threads that simulate; worlds are spread over them.
+    pub threads: usize,
+}
+
+impl Options {
+    /// Two seconds of `driver`, measured from the start.
+    pub fn new(driver: Driver) -> Self {
+        Self {
+            driver,
+            seed: 1,
+            time_ns: 2_000_000_000,
+            warm_ns: 0,
+            faults: Faults::default(),
+            trace: 0,
+            threads: 1,
+        }
+    }
+}
+
+/// Runs `load` on `machine`. The same arguments make the same report, byte for byte.
+pub fn run(machine: &Machine, load: &Workload, options: &Options) -> Report {
+    let worlds = machine.split(load);
+    let mut parts: Vec<Option<Part>> = worlds.iter().map(|_| None).collect();
+    let threads = options.threads.clamp(1, worlds.len().max(1));
+    std::thread::scope(|scope| {
+        let shares = parts.chunks_mut(worlds.len().div_ceil(threads).max(1));
+        let worlds = worlds.chunks(worlds.len().div_ceil(threads).max(1));
+        for (shares, worlds) in shares.zip(worlds) {
+            scope.spawn(move || {
+                for (part, world) in shares.iter_mut().zip(worlds) {
+                    *part = Some(run_world(machine, load, world, options).0);
+                }
+            });
+        }
+    });
+    Report::new(machine, options, parts.into_iter().flatten().collect())
+}
+
+/// Runs one world.
+pub fn run_world(
+    machine: &Machine,
+    load: &Workload,
+    world: &World,
+    options: &Options,
+) -> (Part, Trace) {
+    core::install(Core::new(machine, load, world, options));
+    let mut contexts = Contexts::new(options.driver);
+    while let Some(ctx) = core::with(Core::advance) {
+        contexts.resume(ctx);
+    }
+    let part = Part::new(world);
+    drop(contexts);
+    let trace = core::remove().map_or_else(Trace::default, |core| core.trace);
+    (part, trace)
+}
