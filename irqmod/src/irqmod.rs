@@ -54,6 +54,7 @@ pub mod budget;
 #[cfg(CONFIG_RUST_IRQMOD)]
 #[allow(unsafe_code)]
 pub mod kernel;
+pub mod ledger;
 pub mod moderator;
 pub mod observation;
 pub mod params;

@@ -37,6 +37,7 @@ use crate::{
         PollPass, //
     },
     policy::{
+        fair,
         hardirq,
         resched,
         threaded,
@@ -244,6 +245,7 @@ impl Moderator {
             Kind::Hardirq => self.handle::<hardirq::Config, S, P>(source, platform),
             Kind::Resched => self.handle::<resched::Config, S, P>(source, platform),
             Kind::Threaded => self.handle::<threaded::Config, S, P>(source, platform),
+            Kind::Fair => self.handle::<fair::Config, S, P>(source, platform),
             kind => self.handle_other(kind, source, platform),
         }
     }

@@ -12,6 +12,7 @@
 //! A file here with a `Config` that implements [`Policy`], and a line in `for_each_policy`. The
 //! grammar, its errors, printing and the choice at run time follow from [`Policy::KEYS`].
 
+pub mod fair;
 pub mod hardirq;
 pub mod irqpoll;
 pub mod overflow;
@@ -19,6 +20,7 @@ pub mod resched;
 pub mod threaded;
 
 use crate::{
+    ledger::Ledger,
     observation::{
         Glance,
         Observation, //
@@ -176,12 +178,17 @@ pub trait Policy: Copy {
 ///
 /// Only ever touched on that CPU with interrupts off.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Cpu {}
+pub struct Cpu {
+    /// What completions took of it.
+    pub ledger: Ledger,
+}
 
 impl Cpu {
     /// A CPU that has seen no interrupt yet.
     pub const fn new() -> Self {
-        Self {}
+        Self {
+            ledger: Ledger::new(),
+        }
     }
 }
 
@@ -195,6 +202,7 @@ macro_rules! for_each_policy {
             Threaded => threaded,
             Irqpoll => irqpoll,
             Overflow => overflow,
+            Fair => fair,
         }
     };
 }

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `fair`: completions get a share of a CPU that others want, and all of one that nobody wants.
+//!
+//! - On an idle CPU the handler drains, and nobody looks at a clock.
+//! - On a busy one the handler drains in pieces, whose time goes to the CPU's [`ledger`]: one
+//!   account for all sources of all drivers. No flag of the scheduler can stand for that: a task
+//!   that was interrupted is the current one, waits for the CPU and not for the scheduler, and
+//!   nothing is ever set for it.
+//! - Once they have had their share, the CPU *defers*: each handler only masks and joins the list
+//!   of the CPU's completion thread, which drains in pieces and rests when others want the CPU.
+//! - When that list is empty, handlers drain again.
+//!
+//! A forced interrupt thread is weighed like a handler: it keeps softirqs and tasks off as well.
+//!
+//! [`ledger`]: crate::ledger
+
+use super::{
+    Conflict,
+    Cpu,
+    Key,
+    Policy,
+    Values, //
+};
+use crate::{
+    ledger::{
+        Ledger,
+        Share, //
+    },
+    observation::{
+        Glance,
+        Observation, //
+    },
+    verdict::{
+        After,
+        Deferral,
+        Next,
+        Verdict, //
+    },
+    Budget,
+    Drain, //
+};
+
+/// The parameters of the policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    share_percent: u32,
+    window_us: u32,
+}
+
+const SHARE: Key = Key {
+    name: "share_percent",
+    min: 10,
+    max: 99,
+    default: 95,
+};
+
+const WINDOW: Key = Key {
+    name: "window_us",
+    min: 500,
+    max: 20_000,
+    default: 4_000,
+};
+
+/// What a handler drains on an idle CPU before it looks at the clock.
+const LIGHT: Budget = match Budget::polled(Ledger::FIRST_PIECE) {
+    Some(budget) => budget,
+    None => Budget::POLL_DEFAULT,
+};
+
+/// The thread keeps a queue in which it found as many: the next round will find more, and an
+/// interrupt costs more than to look.
+const WORTH_A_LOOK: u32 = 8;
+
+impl Config {
+    /// Completions may take `share_percent`, `10..=99`, of a CPU that others want, in windows of
+    /// `window_us`, `500..=20000`, microseconds. [`None`] outside of the ranges.
+    pub const fn new(share_percent: u32, window_us: u32) -> Option<Self> {
+        if share_percent < SHARE.min
+            || share_percent > SHARE.max
+            || window_us < WINDOW.min
+            || window_us > WINDOW.max
+        {
+            return None;
+        }
+        Some(Self {
+            share_percent,
+            window_us,
+        })
+    }
+
+    /// What completions may take of a CPU that others want.
+    pub const fn share(&self) -> Share {
+        Share::new(self.share_percent, self.window_us)
+    }
+
+    fn defer(&self, cpu: &mut Cpu) -> Deferral {
+        cpu.ledger.enter(self.share());
+        Deferral::Cpu
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            share_percent: SHARE.default,
+            window_us: WINDOW.default,
+        }
+    }
+}
+
+/// Whether nobody wants this CPU, and its handlers drain.
+#[inline]
+fn is_free(glance: Glance) -> bool {
+    const WANTED: Glance = Glance::RESCHED.union(Glance::LAZY).union(Glance::DEFERRING);
+    glance.intersection(WANTED.union(Glance::IDLE)) == Glance::IDLE
+}
+
+impl Policy for Config {
+    const NAME: &'static str = "fair";
+    const KEYS: &'static [Key] = &[SHARE, WINDOW];
+    type Line = ();
+
+    fn from_values(values: &Values) -> Result<Self, Conflict> {
+        Self::new(values[0], values[1]).ok_or(Conflict(
+            "share_percent must be in 10..=99, window_us in 500..=20000",
+        ))
+    }
+
+    fn values(&self) -> Values {
+        [self.share_percent, self.window_us, 0, 0, 0, 0, 0]
+    }
+
+    #[inline]
+    fn on_interrupt(&self, glance: Glance) -> Option<Verdict> {
+        if is_free(glance) {
+            Some(Verdict::Drain(LIGHT))
+        } else if glance.contains(Glance::DEFERRING) {
+            Some(Verdict::Defer(Deferral::Cpu))
+        } else {
+            None
+        }
+    }
+
+    #[cold]
+    fn weigh_interrupt(&self, seen: &Observation, (): &mut (), cpu: &mut Cpu) -> Verdict {
+        if cpu.ledger.on_handler(seen.now, self.share()) {
+            Verdict::Defer(self.defer(cpu))
+        } else {
+            Verdict::Drain(cpu.ledger.piece())
+        }
+    }
+
+    #[inline]
+    fn on_drained(&self, glance: Glance, drain: Drain) -> Option<After> {
+        match drain {
+            Drain::Drained(_) if is_free(glance) => Some(After::Open),
+            _ => None,
+        }
+    }
+
+    #[cold]
+    fn weigh_drained(&self, seen: &Observation, drain: Drain, (): &mut (), cpu: &mut Cpu) -> After {
+        let ledger = &mut cpu.ledger;
+        let stop = ledger.on_handler_piece(seen.began, seen.now, drain.found(), self.share());
+        match drain {
+            Drain::Drained(_) => {
+                ledger.end_handler();
+                After::Open
+            }
+            Drain::More(_) if stop => After::Defer(self.defer(cpu)),
+            Drain::More(_) => After::Again(ledger.piece()),
+        }
+    }
+
+    /// In the CPU's completion thread.
+    fn on_pass(&self, _: &Observation, drain: Drain, (): &mut ()) -> Next {
+        match drain {
+            Drain::Drained(found) if found < WORTH_A_LOOK => Next::HandBack,
+            _ => Next::Again,
+        }
+    }
+
+    /// The poller's, which is only used for the look after a resume.
+    fn budget(&self) -> Budget {
+        LIGHT
+    }
+}
