@@ -6,6 +6,7 @@ mod data;
 mod faults;
 mod load;
 mod modules;
+mod nowait;
 mod policies;
 mod rig;
 mod teardown;
@@ -17,6 +18,7 @@ pub(crate) fn all() -> Vec<Case> {
     let mut all = modules::all();
     all.extend(data::all());
     all.extend(policies::all());
+    all.extend(nowait::all());
     all.extend(teardown::all());
     all.extend(faults::all());
     all

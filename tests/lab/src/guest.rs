@@ -43,8 +43,12 @@ pub(crate) struct Guest {
     disks: Vec<Disk>,
     notes: Vec<String>,
     jobs: u32,
+    traced: usize,
     _pinned: Option<Pinned>,
 }
+
+/// How the names of QEMU's events begin that [`Guest::trace`] is about.
+const TRACED: &str = "memory_region_ops_";
 
 /// A command that runs in the background of the guest.
 pub(crate) struct Job {
@@ -74,6 +78,7 @@ impl Guest {
             disks,
             notes,
             jobs: 0,
+            traced: 0,
             _pinned: pinned,
         }
     }
@@ -176,7 +181,27 @@ impl Guest {
 
     /// What the guest did that a device objects to (detector D3).
     pub(crate) fn guest_errors(&self) -> Result<String> {
+        let text = self.qemu_said()?;
+        let errors = text.lines().filter(|line| !line.starts_with(TRACED));
+        Ok(errors.map(|line| format!("{line}\n")).collect())
+    }
+
+    fn qemu_said(&self) -> Result<String> {
         fs::read_to_string(&self.files.guest_errors).at("read QEMU's guest errors")
+    }
+
+    /// Has QEMU write down, or not, every access to a device's memory.
+    pub(crate) fn trace(&mut self, on: bool) -> Result<()> {
+        let events = json!({"name": format!("{TRACED}*"), "enable": on});
+        self.qmp("trace-event-set-state", events).map(drop)
+    }
+
+    /// What was written down since this was called last.
+    pub(crate) fn take_trace(&mut self) -> Result<String> {
+        let text = self.qemu_said()?;
+        let new = text.get(self.traced..).unwrap_or_default().to_owned();
+        self.traced = text.len();
+        Ok(new)
     }
 
     /// Sends a command to QEMU's monitor.

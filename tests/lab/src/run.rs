@@ -14,6 +14,7 @@ mod plan;
 mod result;
 mod table;
 mod verdict;
+mod workload;
 
 use crate::{
     failure::{
@@ -54,8 +55,7 @@ pub(crate) fn main(lab: &Lab, args: &RunArgs) -> Result<()> {
     let start = Instant::now();
     let plan = Plan::new(args);
     if plan.rows.is_empty() {
-        let cause = "no row has all that was asked for; `cargo lab run --dry-run` lists them";
-        return Err(Failure::new("choose the rows", cause));
+        return Err(Failure::new("choose the rows", nothing(args)));
     }
     let kernel = kernel::get(lab, Flavour::Base, &args.from)?;
     if lab.dry_run {
@@ -85,6 +85,18 @@ pub(crate) fn main(lab: &Lab, args: &RunArgs) -> Result<()> {
     println!("{}", table::render(&results));
     println!("figures: {json}\npage:    {page}");
     conclude(&results)
+}
+
+/// Why there is no row: the text that narrows them down fits none.
+fn nothing(args: &RunArgs) -> String {
+    let all = RunArgs {
+        rows: None,
+        ..args.clone()
+    };
+    let rows = Plan::new(&all).rows;
+    let names: Vec<String> = rows.iter().map(ToString::to_string).collect();
+    let text = args.rows.as_deref().unwrap_or_default();
+    format!("none holds `{text}`; there are: {}", names.join(", "))
 }
 
 /// What a dry run prints.
@@ -271,8 +283,17 @@ mod tests {
         assert!(conclude(&results).is_ok());
         results.checks[3].outcome = Outcome::Fail;
         let failure = conclude(&results).unwrap_err();
-        assert!(failure.to_string().contains("1 of 13"));
+        assert!(failure.to_string().contains("1 of 33"));
         assert_ne!(failure.code(), 0);
+    }
+
+    #[test]
+    fn a_row_that_is_not_there_is_told_with_those_that_are() {
+        let mut args = plan::tests::args();
+        args.quick = true;
+        args.rows = Some("storm rust nice".into());
+        let text = nothing(&args);
+        assert!(text.contains("`storm rust nice`") && text.contains("storm rust resched,"));
     }
 
     #[test]

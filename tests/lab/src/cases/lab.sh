@@ -40,4 +40,16 @@ idle_faults() {
 # A sum over all lines of one counter of irqmod.
 counter() { cat /sys/kernel/debug/irqmod/*/stats | grep "^$1" | awk '{ sum += $2 } END { print sum + 0 }'; }
 
+# The same of what the lines' masks were.
+mask_counter() { cat /sys/kernel/debug/irqmod/*/mask | grep "^$1 " | awk '{ sum += $2 } END { print sum + 0 }'; }
+
+# What the interrupt core knows of a line, by the line's name.
+core_file() { echo /sys/kernel/debug/irq/irqs/$(grep " $1\$" /proc/interrupts | cut -d: -f1 | tr -d ' '); }
+
+# Whether it says all of this.
+core_says() { # core_says NAME PATTERN...
+	file=$(core_file $1); shift
+	for pattern in "$@"; do grep -q "$pattern" $file || return 1; done
+}
+
 address() { basename $(readlink -f /sys/class/nvme/${1:-nvme0}/device); }

@@ -77,17 +77,18 @@ pub(crate) fn all() -> Vec<Case> {
 }
 
 /// Completions on CPU 0, where an ordinary task wants to run too.
-fn crowded(vm: Vm) -> Vm {
+pub(crate) fn crowded(vm: Vm) -> Vm {
     vm.cpus(4)
         .cmdline("isolcpus=managed_irq,1-3 swiotlb=65536,force")
 }
 
-fn crowded_disk() -> Disk {
+/// The disk for that: one queue.
+pub(crate) fn crowded_disk() -> Disk {
     Disk::null("d0", 1 << 30).ioqpairs(1).set("dbcs", "off")
 }
 
 /// Loads the disk from the other CPUs while a task keeps CPU 0 busy.
-fn storm(rig: &mut Rig, depth: u32, seconds: u32) -> Result<()> {
+pub(crate) fn storm(rig: &mut Rig, depth: u32, seconds: u32) -> Result<()> {
     rig.sh("taskset 1 sh -c 'while :; do :; done' > /dev/null 2>&1 & echo $! > /tmp/busy")?;
     let load = Load::read(depth, 3, seconds).set("cpus_allowed", "1-3");
     rig.sh(&load.command())?;
@@ -111,7 +112,8 @@ fn weight(context: &Context<'_>, driver: Driver) -> Result<Outcome> {
     Ok(Outcome::pass(format!("{deferrals} deferrals")))
 }
 
-fn counter(rig: &mut Rig, name: &str) -> Result<u64> {
+/// A counter of irqmod, summed over all lines.
+pub(crate) fn counter(rig: &mut Rig, name: &str) -> Result<u64> {
     let text = rig.sh(&format!("counter {name}"))?;
     let failure = || {
         Failure::new(

@@ -2,7 +2,7 @@
 
 //! Words of `cargo lab run`.
 
-use super::plan::Workload;
+use super::workload::Workload;
 use crate::cli::From;
 use clap::Args;
 use std::path::PathBuf;
@@ -16,13 +16,13 @@ pub(crate) struct RunArgs {
     /// One repeat of each row and shorter loads: under six minutes from a warm cache.
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Only these workloads (repeat the word for several).
-    #[arg(long, value_enum, value_name = "NAME")]
+    /// Only these workloads, with commas between them.
+    #[arg(long, value_enum, value_name = "NAME,...", value_delimiter = ',')]
     pub(crate) workload: Vec<Workload>,
-    /// Only these policies (repeat the word for several), with keys if wanted:
-    /// hardirq, resched, threaded, resched:budget=64 ...
-    #[arg(long, value_name = "POLICY", value_parser = policy)]
-    pub(crate) policy: Vec<String>,
+    /// Only these policies, with commas between them; each with keys if wanted, e.g.
+    /// hardirq,resched:budget=64,mask=nowait
+    #[arg(long, value_name = "POLICY,...", value_parser = policies)]
+    pub(crate) policy: Vec<Policies>,
     /// Only rows whose "workload driver policy" contains this text.
     #[arg(long, value_name = "TEXT")]
     pub(crate) rows: Option<String>,
@@ -32,10 +32,10 @@ pub(crate) struct RunArgs {
     /// Length of each load in virtual seconds, e.g. 2.5 [default: 4 (qd1: 2); with --quick 2 (qd1: 1)].
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = seconds)]
     pub(crate) seconds: Option<f64>,
-    /// Synthetic: what one completion costs CPU 0, in nanoseconds.
+    /// Synthetic and hot24: what one completion costs CPU 0, in nanoseconds.
     #[arg(long, value_name = "NS", default_value_t = 14_000, allow_negative_numbers = true, value_parser = nanoseconds)]
     pub(crate) cost_ns: u64,
-    /// Synthetic: time between two completions of one device, in nanoseconds.
+    /// Synthetic: time between two completions of one device, in nanoseconds; hot24: ten times it.
     #[arg(long, value_name = "NS", default_value_t = 24_000, allow_negative_numbers = true, value_parser = nanoseconds)]
     pub(crate) gap_ns: u64,
     /// Run each row twice and print how far the two are apart; nothing else is judged.
@@ -43,6 +43,24 @@ pub(crate) struct RunArgs {
     pub(crate) aa: bool,
     #[command(flatten)]
     pub(crate) from: From,
+}
+
+/// Some parameter strings.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Policies(Vec<String>);
+
+impl RunArgs {
+    /// The workloads that are named.
+    pub(crate) fn workloads(&self) -> impl Iterator<Item = Workload> + '_ {
+        self.workload.iter().copied()
+    }
+
+    /// The policies that are named.
+    pub(crate) fn policies(&self) -> impl Iterator<Item = &str> {
+        self.policy
+            .iter()
+            .flat_map(|Policies(list)| list.iter().map(String::as_str))
+    }
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
@@ -67,12 +85,25 @@ fn nanoseconds(text: &str) -> Result<u64, String> {
     value.ok_or_else(|| range.to_owned())
 }
 
+/// Commas separate policies, and pairs within one: a pair has a `=`, and a policy's name has not.
+///
 /// The grammar is the library's own, so that a mistake is told now and not by a guest.
-fn policy(text: &str) -> Result<String, String> {
-    match irqmod::params::parse(text) {
-        Ok(_) => Ok(text.trim_end().to_owned()),
-        Err(error) => Err(error.to_string()),
+pub(crate) fn policies(text: &str) -> Result<Policies, String> {
+    let mut list: Vec<String> = Vec::new();
+    for word in text.trim_end().split(',') {
+        let name = word.split(':').next().unwrap_or_default();
+        match list.last_mut() {
+            Some(policy) if name.contains('=') => {
+                policy.push(',');
+                policy.push_str(word);
+            }
+            _ => list.push(word.to_owned()),
+        }
     }
+    for policy in &list {
+        irqmod::params::parse(policy.as_str()).map_err(|error| error.to_string())?;
+    }
+    Ok(Policies(list))
 }
 
 #[cfg(test)]
@@ -134,8 +165,35 @@ mod tests {
         ])
         .unwrap();
         assert_eq!(args.workload.len(), 2);
-        assert_eq!(args.policy, ["resched:budget=64"]);
+        assert_eq!(args.policies().collect::<Vec<_>>(), ["resched:budget=64"]);
         assert_eq!(args.seconds, Some(2.5));
+    }
+
+    #[test]
+    fn commas_separate_policies_and_pairs() {
+        for (text, list) in [
+            ("hardirq", &["hardirq"] as &[_]),
+            ("hardirq,resched", &["hardirq", "resched"]),
+            (
+                "resched:budget=64,mask=nowait,threaded:mask=nosync,hardirq",
+                &[
+                    "resched:budget=64,mask=nowait",
+                    "threaded:mask=nosync",
+                    "hardirq",
+                ],
+            ),
+        ] {
+            let args = parse(&["--policy", text, "--policy=hardirq"]).unwrap();
+            let expected = [list, &["hardirq"]].concat();
+            assert_eq!(args.policies().collect::<Vec<_>>(), expected);
+        }
+        for text in ["", ",", "hardirq,", "hardirq,,resched", "budget=1"] {
+            let error = parse(&["--policy", text]).err().unwrap();
+            assert!(error.contains("allowed: hardirq"), "{text}: {error}");
+        }
+        let args = parse(&["--workload=qd1,hot24"]).unwrap();
+        let workloads: Vec<_> = args.workloads().collect();
+        assert_eq!(workloads, [Workload::Qd1, Workload::Hot24]);
     }
 
     #[test]

@@ -4,12 +4,14 @@
 
 use super::{
     plan::{
-        Driver,
         Key,
-        Plan,
+        Plan, //
+    },
+    result::Repeat,
+    workload::{
+        Driver,
         Workload, //
     },
-    result::Repeat, //
 };
 use crate::{
     disk::Disk,
@@ -34,9 +36,6 @@ const SCRIPT: &str = "/etc/lab-run.sh";
 
 /// How long a boot may take on the host; it takes five seconds on an idle one.
 const BOOT: Duration = Duration::from_secs(120);
-
-/// Submitters of the storm and producers of the synthetic load.
-const FEEDERS: u32 = 4;
 
 /// What one boot brought.
 pub(crate) struct Measured {
@@ -95,28 +94,27 @@ fn read(text: &str) -> Result<Report> {
 
 /// The guest of a row.
 fn describe(plan: &Plan, key: &Key, exact_shares: bool) -> Vm {
-    let cpus = cpus(key.workload);
+    let workload = key.workload;
     let mut vm = Vm::new(&name(key))
-        .cpus(cpus)
+        .cpus(workload.cpus())
         .memory_mib(2048)
         .time(Time::Virtual)
         .arg("-cpu")
         .arg("max")
-        .cmdline(&cmdline(key.workload, exact_shares))
+        .cmdline(&cmdline(workload, exact_shares))
         .file(SCRIPT, script(plan, key));
-    for i in 0..disks(key.workload) {
-        // Two queues: one for reads, one for everything else. A controller with a single one
-        // completes elsewhere. No shadow doorbells: the Rust driver has none, so that the C
-        // driver's would not be a fair comparison.
-        let disk = Disk::null(&format!("d{i}"), 1 << 30)
-            .ioqpairs(2)
-            .set("dbcs", "off");
-        vm = vm.disk(disk);
-    }
-    if key.workload == Workload::Synthetic {
-        for _ in 0..FEEDERS {
-            vm = vm.arg("-device").arg("edu");
-        }
+    for i in 0..workload.sources() {
+        vm = match workload.has_disks() {
+            // Two queues: one for reads, one for everything else. A controller with a single one
+            // completes elsewhere. No shadow doorbells: the Rust driver has none, so that the C
+            // driver's would not be a fair comparison.
+            true => vm.disk(
+                Disk::null(&format!("d{i}"), 1 << 30)
+                    .ioqpairs(2)
+                    .set("dbcs", "off"),
+            ),
+            false => vm.arg("-device").arg("edu"),
+        };
     }
     vm
 }
@@ -126,32 +124,18 @@ pub(crate) fn name(key: &Key) -> String {
     crate::lab::slug(&format!("run {key}"))
 }
 
-fn cpus(workload: Workload) -> u32 {
-    match workload {
-        Workload::Qd1 => 2,
-        Workload::Storm | Workload::Synthetic => 1 + FEEDERS,
-    }
-}
-
-fn disks(workload: Workload) -> u32 {
-    match workload {
-        Workload::Qd1 => 1,
-        Workload::Storm => FEEDERS,
-        Workload::Synthetic => 0,
-    }
-}
-
 /// All vectors on CPU 0: managed ones because the other CPUs are isolated from them.
 pub(crate) fn cmdline(workload: Workload, exact_shares: bool) -> String {
-    let last = cpus(workload) - 1;
-    let isolated = match last {
+    let isolated = match workload.cpus() - 1 {
         1 => "1".to_owned(),
-        _ => format!("1-{last}"),
+        last => format!("1-{last}"),
     };
     let topology = match workload {
-        Workload::Qd1 => format!("isolcpus=managed_irq,{isolated}"),
-        Workload::Storm => format!("isolcpus=managed_irq,{isolated} swiotlb=force"),
-        Workload::Synthetic => "irqaffinity=0".to_owned(),
+        Workload::Qd1 | Workload::Dense => format!("isolcpus=managed_irq,{isolated}"),
+        Workload::Storm | Workload::Hog => {
+            format!("isolcpus=managed_irq,{isolated} swiotlb=force")
+        }
+        Workload::Synthetic | Workload::Hot24 => "irqaffinity=0".to_owned(),
     };
     match exact_shares && !with_shares(workload) {
         true => format!("{topology} tsc=noirqtime"),
@@ -167,27 +151,43 @@ fn with_shares(workload: Workload) -> bool {
 
 /// What the guest's shell does, in one go: from its first line on everything is repeatable.
 pub(crate) fn script(plan: &Plan, key: &Key) -> String {
-    let ms = plan.ms(key.workload);
-    let load = match key.workload {
-        Workload::Qd1 => {
-            format!("guest-agent load --ms {ms} --depth 1 --nap-us 5000 --sampler 1 /dev/nvme0n1@1")
-        }
-        Workload::Storm => {
-            let targets: Vec<String> = (0..FEEDERS)
-                .map(|i| format!("/dev/nvme{i}n1@{}", i + 1))
-                .collect();
-            format!(
-                "guest-agent load --ms {ms} --depth 128 {}",
-                targets.join(" ")
-            )
-        }
-        Workload::Synthetic => format!(
-            "guest-agent edu --ms {ms} --cost-ns {} --gap-ns {} --cpus 1,2,3,4",
-            plan.cost_ns, plan.gap_ns
-        ),
-    };
     let settle = "sleep 1";
+    let load = load(plan, key.workload);
     [&prologue(key), &wait(key.workload), settle, &load, ""].join("\n")
+}
+
+/// The words for the agent.
+fn load(plan: &Plan, workload: Workload) -> String {
+    let ms = plan.ms(workload);
+    let disks = disks(workload);
+    let edu = |gap_ns| {
+        let cpus: Vec<String> = (1..workload.cpus()).map(|cpu| cpu.to_string()).collect();
+        let (cost_ns, cpus) = (plan.cost_ns, cpus.join(","));
+        format!("guest-agent edu --ms {ms} --cost-ns {cost_ns} --gap-ns {gap_ns} --cpus {cpus}")
+    };
+    match workload {
+        Workload::Qd1 => {
+            format!("guest-agent load --ms {ms} --depth 1 --nap-us 5000 --sampler 1 {disks}")
+        }
+        Workload::Storm => format!("guest-agent load --ms {ms} --depth 128 {disks}"),
+        Workload::Hog => format!("guest-agent load --ms {ms} --depth 128 --hog {disks}"),
+        // A queue of 1024 entries has 1023 tags for its two submitters.
+        Workload::Dense => format!("guest-agent load --ms {ms} --depth 496 --block 512 {disks}"),
+        Workload::Synthetic => edu(plan.gap_ns),
+        Workload::Hot24 => edu(plan.gap_ns * MANY_GAP),
+    }
+}
+
+/// How much farther apart the completions of one device are when there are many.
+const MANY_GAP: u64 = 10;
+
+/// Each disk with each CPU that submits to it.
+fn disks(workload: Workload) -> String {
+    let feeders = workload.feeders();
+    let targets: Vec<String> = (0..workload.sources() * feeders)
+        .map(|i| format!("/dev/nvme{}n1@{}", i / feeders, i + 1))
+        .collect();
+    targets.join(" ")
 }
 
 fn prologue(key: &Key) -> String {
@@ -219,19 +219,12 @@ fn prologue(key: &Key) -> String {
 
 /// Waits until everything that is to be loaded is there.
 fn wait(workload: Workload) -> String {
-    let (test, what) = match workload {
-        Workload::Qd1 | Workload::Storm => {
-            let count = disks(workload);
-            (
-                format!("$(ls /dev/nvme*n1 2>/dev/null | wc -l) -lt {count}"),
-                "disks",
-            )
-        }
-        Workload::Synthetic => (
-            format!("$(ls -d /sys/kernel/debug/irqmod-edu-* 2>/dev/null | wc -l) -lt {FEEDERS}"),
-            "edu devices",
-        ),
+    let (files, what) = match workload.has_disks() {
+        true => ("/dev/nvme*n1", "disks"),
+        false => ("/sys/kernel/debug/irqmod-edu-*", "edu devices"),
     };
+    let count = workload.sources();
+    let test = format!("$(ls -d {files} 2>/dev/null | wc -l) -lt {count}");
     format!(
         "n=0\n\
          while [ {test} ]; do\n\
@@ -275,17 +268,28 @@ mod tests {
 
     #[test]
     fn scripts_are_valid_shell() {
-        for (workload, driver) in [
-            (Workload::Qd1, Driver::C),
-            (Workload::Storm, Driver::Rust),
-            (Workload::Synthetic, Driver::Edu),
-        ] {
+        let all = Workload::ALL.map(|w| w.drivers().iter().map(move |d| (w, *d)));
+        for (workload, driver) in all.into_iter().flatten() {
             let script = text(workload, driver, "hardirq");
             let status = std::process::Command::new("sh")
                 .args(["-n", "-c", &script])
                 .status();
             assert!(status.unwrap().success(), "{script}");
         }
+    }
+
+    #[test]
+    fn loads_are_as_described() {
+        let dense = text(Workload::Dense, Driver::Rust, "hardirq");
+        assert!(dense.contains("--depth 496 --block 512 /dev/nvme0n1@1 /dev/nvme0n1@2 "));
+        assert!(dense.contains("/dev/nvme3n1@8\n"));
+        let many = text(Workload::Hot24, Driver::Edu, "hardirq");
+        assert!(many.contains("--gap-ns 240000 --cpus 1,2,") && many.contains("23,24\n"));
+        let hog = text(Workload::Hog, Driver::Rust, "hardirq");
+        assert_eq!(
+            hog.replace(" --hog", ""),
+            text(Workload::Storm, Driver::Rust, "hardirq")
+        );
     }
 
     #[test]

@@ -54,8 +54,12 @@ const FAINT: RGBColor = RGBColor(0xcc, 0xcc, 0xcc);
 
 /// Width of every picture.
 const WIDTH: u32 = 860;
-/// Space left of the axes for the rows' names.
+/// Least space left of the axes for the rows' names.
 const LEFT: u32 = 150;
+/// Most of it: a longer name is cut short.
+const LEFT_MAX: u32 = 330;
+/// Width of a character in a name.
+const CHARACTER: u32 = 8;
 
 fn font(size: i32) -> TextStyle<'static> {
     ("sans-serif", size).into_font().color(&INK)
@@ -74,25 +78,43 @@ fn draw(height: u32, with: impl FnOnce(&Area<'_>) -> Result<(), Problem>) -> Svg
 /// The row's name in pictures: driver and policy.
 pub(crate) fn label(row: &Row) -> String {
     let driver = match row.driver {
-        super::plan::Driver::C => "C",
-        super::plan::Driver::Rust => "Rust",
-        super::plan::Driver::Edu => "edu",
+        super::workload::Driver::C => "C",
+        super::workload::Driver::Rust => "Rust",
+        super::workload::Driver::Edu => "edu",
     };
     format!("{driver} {}", row.policy)
+}
+
+/// What fits of a name beside a picture.
+fn fitting(name: &str) -> String {
+    let most = (LEFT_MAX / CHARACTER) as usize - 2;
+    match name.chars().count() > most {
+        true => name.chars().take(most - 1).chain(['\u{2026}']).collect(),
+        false => name.to_owned(),
+    }
+}
+
+/// Space left of the axes for these names.
+pub(crate) fn left<'a>(names: impl IntoIterator<Item = &'a str>) -> u32 {
+    let longest = names.into_iter().map(|name| name.chars().count()).max();
+    // CAST: A name has a few dozen characters.
+    let wanted = (longest.unwrap_or(0) as u32 + 2).saturating_mul(CHARACTER);
+    wanted.clamp(LEFT, LEFT_MAX)
 }
 
 /// Where in a time line the teeth stand, in units of the height of the shares below them.
 const TEETH: (f64, f64) = (1.1, 1.8);
 
 /// CPU 0 along the load: what it did, and above it how long the ordinary task has been waiting.
-pub(crate) fn timeline(row: &Row, repeat: &Repeat) -> Svg {
+/// `left` is the space for the row's name.
+pub(crate) fn timeline(row: &Row, repeat: &Repeat, left: u32) -> Svg {
     draw(138, |root| {
         let end = row.load_ms as f64;
         let mut chart = ChartBuilder::on(root)
             .margin(4)
             .margin_right(16)
             .x_label_area_size(22)
-            .y_label_area_size(LEFT)
+            .y_label_area_size(left)
             .build_cartesian_2d(0.0..end, 0.0..TEETH.1)?;
         chart
             .configure_mesh()
@@ -115,7 +137,7 @@ pub(crate) fn timeline(row: &Row, repeat: &Repeat) -> Svg {
         let teeth = repeat.waits.iter().filter_map(|wait| tooth(wait, end));
         chart.draw_series(teeth.map(|corners| Polygon::new(corners, WAITS.filled())))?;
         for (text, y, size) in [
-            (label(row), 0.62, 14),
+            (fitting(&label(row)), 0.62, 14),
             (row.status.text().to_owned(), 0.30, 12),
             ("task waits".to_owned(), 1.45, 11),
         ] {
@@ -223,7 +245,7 @@ impl Bars<'_> {
             .margin(6)
             .margin_right(30)
             .x_label_area_size(40)
-            .y_label_area_size(LEFT)
+            .y_label_area_size(left(self.rows.iter().map(|(name, _)| name.as_str())))
             .build_cartesian_2d(x, count..-self.headroom())?;
         chart
             .configure_mesh()
@@ -265,7 +287,7 @@ impl Bars<'_> {
             write(root, text, (px + 4, py), HPos::Left, 11)?;
         }
         let (px, py) = chart.backend_coord(&(min, row as f64 + 0.5));
-        write(root, name.clone(), (px - 10, py), HPos::Right, 14)
+        write(root, fitting(name), (px - 10, py), HPos::Right, 14)
     }
 
     /// The dashed lines.
@@ -368,12 +390,12 @@ mod tests {
 
     #[test]
     fn a_time_line_is_drawn() {
-        let row = &good()[5];
-        let svg = timeline(row, &repeat()).unwrap();
+        let row = &good()[6];
+        let svg = timeline(row, &repeat(), LEFT).unwrap();
         assert!(svg.contains("C hardirq") && svg.contains("soft lockup"));
         well_formed(&svg);
         // Without data it is an empty frame, not a failure.
-        timeline(row, &Repeat::default()).unwrap();
+        timeline(row, &Repeat::default(), LEFT).unwrap();
     }
 
     #[test]
@@ -401,6 +423,21 @@ mod tests {
             marks: vec![],
         };
         well_formed(&empty.draw().unwrap());
+    }
+
+    #[test]
+    fn long_names_get_room_and_end_somewhere() {
+        assert_eq!(left(["Rust resched"]), LEFT);
+        let long = "Rust timer:delay_us=30,push=1";
+        assert_eq!(left(["a", long]), 31 * CHARACTER);
+        assert_eq!(fitting(long), long);
+        let endless = "x".repeat(500);
+        assert_eq!(left([endless.as_str()]), LEFT_MAX);
+        assert!(fitting(&endless).ends_with('\u{2026}'));
+        assert_eq!(
+            left([fitting(&endless).as_str()]),
+            LEFT_MAX / CHARACTER * CHARACTER
+        );
     }
 
     #[test]

@@ -7,7 +7,6 @@ use super::{
         self,
         Bars, //
     },
-    plan::Workload,
     result::{
         Results,
         Row,
@@ -20,6 +19,7 @@ use super::{
         Check,
         Outcome, //
     },
+    workload::Workload,
 };
 use plotters::style::RGBColor;
 
@@ -37,7 +37,6 @@ th { vertical-align: bottom; }
 td.n, th.n { text-align: right; }
 .good { color: #14692b; font-weight: 600; }
 .bad { color: #a3271b; font-weight: 600; }
-.none { color: #666; }
 figure { margin: .5rem 0 1.5rem; }
 figure svg { display: block; max-width: 100%; height: auto; }
 .key { font-size: .87rem; margin: .3rem 0; }
@@ -56,7 +55,7 @@ pub(crate) fn render(results: &Results) -> Result<String, Box<dyn std::error::Er
     let mut body = String::new();
     body += &head(results);
     body += &checks(&results.checks);
-    for workload in [Workload::Qd1, Workload::Storm, Workload::Synthetic] {
+    for workload in Workload::ALL {
         let rows: Vec<&Row> = results
             .rows
             .iter()
@@ -116,7 +115,6 @@ fn checks(checks: &[Check]) -> String {
         let (class, mark) = match check.outcome {
             Outcome::Pass => ("good", "pass"),
             Outcome::Fail => ("bad", "FAIL"),
-            Outcome::Skip => ("none", "skip"),
         };
         out += &format!(
             "<li><b class=\"{class}\">{mark}</b> {}: {}</li>\n",
@@ -128,13 +126,9 @@ fn checks(checks: &[Check]) -> String {
 }
 
 fn section(workload: Workload, rows: &[&Row]) -> Result<String, Box<dyn std::error::Error>> {
-    let title = match workload {
-        Workload::Qd1 => "One request at a time (qd1)",
-        Workload::Storm => "Completion storm on four NVMe disks (storm)",
-        Workload::Synthetic => "Four overcommitted devices (synthetic)",
-    };
     let mut out = format!(
-        "<h2>{title}</h2>\n<p class=\"what\">{}</p>\n",
+        "<h2>{} ({workload})</h2>\n<p class=\"what\">{}</p>\n",
+        workload.title(),
         workload.describe()
     );
     out += &html_table(rows);
@@ -189,11 +183,13 @@ fn figure(title: &str, key: &[(&str, RGBColor)], pictures: &[String], caption: &
 }
 
 fn timelines(rows: &[&Row]) -> Result<String, Box<dyn std::error::Error>> {
+    let names: Vec<String> = rows.iter().map(|row| chart::label(row)).collect();
+    let left = chart::left(names.iter().map(String::as_str));
     let mut pictures = Vec::new();
     for row in rows {
         let drawn = row.repeats.iter().find(|r| !r.timeline.is_empty());
         if let Some(repeat) = drawn {
-            pictures.push(chart::timeline(row, repeat)?);
+            pictures.push(chart::timeline(row, repeat, left)?);
         }
     }
     if pictures.is_empty() {
@@ -218,10 +214,16 @@ fn timelines(rows: &[&Row]) -> Result<String, Box<dyn std::error::Error>> {
 fn waits(rows: &[&Row]) -> Result<String, Box<dyn std::error::Error>> {
     let load = rows.first().map_or(0.0, |row| row.load_ms as f64);
     let starved = format!("{:.0} % of the load", STARVED * 100.0);
-    let marks = vec![
-        (verdict::RESCHED_WAIT_MS, "limit of resched".to_owned()),
-        (STARVED * load, starved),
+    let limits = [
+        ("fair", verdict::FAIR_WAIT_MS),
+        ("resched", verdict::RESCHED_WAIT_MS),
     ];
+    let mut marks: Vec<(f64, String)> = limits
+        .into_iter()
+        .filter(|(policy, _)| rows.iter().any(|row| row.policy_name() == *policy))
+        .map(|(policy, ms)| (ms, format!("limit of {policy}")))
+        .collect();
+    marks.push((STARVED * load, starved));
     let bars = Bars {
         axis: "longest wait of an ordinary task on CPU 0, ms (logarithmic)",
         digits: 1,
@@ -236,8 +238,8 @@ fn waits(rows: &[&Row]) -> Result<String, Box<dyn std::error::Error>> {
         "Longest wait of an ordinary task on CPU 0",
         &[],
         &[bars.draw()?],
-        "Shorter is better. A bar as long as the load means that the task did not run at all. Left \
-         line: what is allowed under resched; right line: from there on a row counts as starved. \
+        "Shorter is better. A bar as long as the load means that the task did not run at all. Dashed: \
+         what is allowed under fair and under resched, and from where on a row counts as starved. \
          Worst repeat of each row.",
     ))
 }
@@ -291,7 +293,8 @@ fn throughput(rows: &[&Row]) -> Result<String, Box<dyn std::error::Error>> {
 fn circumstances(results: &Results) -> String {
     let meta = &results.meta;
     let loads = format!(
-        "qd1 {} ms; storm and synthetic {} ms; synthetic: {} ns a completion, {} ns between; {} repeat(s) a row",
+        "qd1 {} ms, the others {} ms; synthetic and hot24: {} ns a completion, {} ns (hot24: ten times \
+         that) between; {} repeat(s) a row",
         meta.qd1_ms, meta.storm_ms, meta.cost_ns, meta.gap_ns, meta.repeats
     );
     let wall = format!("{:.0} s on the host", meta.wall_seconds);
@@ -364,7 +367,7 @@ pub(crate) mod tests {
 
     fn results() -> Results {
         let mut rows = good();
-        rows[5].repeats[0].timeline = vec![Point::default()];
+        rows[6].repeats[0].timeline = vec![Point::default()];
         Results {
             checks: judge(&rows),
             rows,
@@ -387,7 +390,7 @@ pub(crate) mod tests {
             "Latency of a request",
             "What CPU 0 does",
             "soft lockup",
-            "All 13 checks hold",
+            "All 33 checks hold",
         ] {
             assert!(page.contains(text), "{text}");
         }
@@ -403,7 +406,7 @@ pub(crate) mod tests {
         let mut results = results();
         results.checks[0].outcome = Outcome::Fail;
         let page = render(&results).unwrap();
-        assert!(page.contains("1 of 13 checks fail"));
+        assert!(page.contains("1 of 33 checks fail"));
         assert!(page.contains("<b class=\"bad\">FAIL</b>"));
     }
 

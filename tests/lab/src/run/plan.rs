@@ -2,82 +2,17 @@
 
 //! What is measured: rows, their order and their parameters.
 
-use super::args::RunArgs;
-use clap::ValueEnum;
-use serde::{
-    Deserialize,
-    Serialize, //
+use super::{
+    args::RunArgs,
+    workload::{
+        Driver,
+        Workload, //
+    },
 };
 use std::fmt;
 
-/// Names of the policies, in the order of the rows.
-pub(crate) const POLICIES: [&str; 3] = ["hardirq", "resched", "threaded"];
-
-/// A kind of load.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Workload {
-    /// One disk, one request at a time.
-    Qd1,
-    /// Four disks whose vectors all land on CPU 0, 128 requests each.
-    Storm,
-    /// Four edu devices, each below 100 % of CPU 0, their sum above.
-    Synthetic,
-}
-
-/// Whose driver.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Driver {
-    /// The kernel's own, in C.
-    C,
-    /// Ours, on irqmod.
-    Rust,
-    /// The edu example, on irqmod.
-    Edu,
-}
-
-impl fmt::Display for Workload {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Workload::Qd1 => "qd1",
-            Workload::Storm => "storm",
-            Workload::Synthetic => "synthetic",
-        })
-    }
-}
-
-impl Workload {
-    /// One sentence for a reader who sees the name for the first time.
-    pub(crate) fn describe(self) -> &'static str {
-        match self {
-            Workload::Qd1 => {
-                "One disk, 4 KiB random reads, one at a time: what a policy costs when nothing is wrong."
-            }
-            Workload::Storm => {
-                "Four disks, 4 KiB random reads, 128 outstanding on each, submitted by CPUs 1-4; \
-                 every completion interrupt lands on CPU 0 and every read is copied there (swiotlb)."
-            }
-            Workload::Synthetic => {
-                "Four edu devices, each fed from a CPU of its own; any one of them leaves CPU 0 idle \
-                 time, together they ask for more than it has."
-            }
-        }
-    }
-}
-
-impl fmt::Display for Driver {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Driver::C => "c",
-            Driver::Rust => "rust",
-            Driver::Edu => "edu",
-        })
-    }
-}
-
 /// What makes a row.
-#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Key {
     /// The load.
     pub(crate) workload: Workload,
@@ -139,7 +74,7 @@ impl Plan {
     pub(crate) fn ms(&self, workload: Workload) -> u64 {
         match workload {
             Workload::Qd1 => self.qd1_ms,
-            Workload::Storm | Workload::Synthetic => self.storm_ms,
+            _ => self.storm_ms,
         }
     }
 
@@ -163,43 +98,42 @@ impl Plan {
 }
 
 fn rows(args: &RunArgs) -> Vec<Key> {
-    let policies = match args.policy.is_empty() {
-        true => POLICIES.map(str::to_owned).to_vec(),
-        false => args.policy.clone(),
-    };
-    let mut rows = Vec::new();
-    for workload in [Workload::Qd1, Workload::Storm, Workload::Synthetic] {
-        if !args.workload.is_empty() && !args.workload.contains(&workload) {
-            continue;
-        }
-        let drivers: &[Driver] = match workload {
-            Workload::Synthetic => &[Driver::Edu],
-            Workload::Qd1 | Workload::Storm => &[Driver::C, Driver::Rust],
-        };
-        for &driver in drivers {
-            for policy in policies.iter().filter(|p| offers(driver, p)) {
-                rows.push(Key {
+    let mut rows: Vec<Key> = Vec::new();
+    for workload in Workload::ALL {
+        let policies = policies(args, workload);
+        for &driver in workload.drivers() {
+            for policy in policies.iter().filter(|p| driver.offers(p)) {
+                let key = Key {
                     workload,
                     driver,
                     policy: policy.clone(),
-                });
+                };
+                let wanted = args.rows.as_ref();
+                if wanted.is_none_or(|t| key.to_string().contains(t)) && !rows.contains(&key) {
+                    rows.push(key);
+                }
             }
         }
     }
-    let wanted = |key: &Key| {
-        args.rows
-            .as_ref()
-            .is_none_or(|t| key.to_string().contains(t))
-    };
-    rows.retain(wanted);
-    rows.sort();
-    rows.dedup();
     rows
 }
 
-/// The C driver has its handler and its IRQ thread, nothing else.
-fn offers(driver: Driver, policy: &str) -> bool {
-    driver != Driver::C || policy == "hardirq" || policy == "threaded"
+/// The policies of a load's rows; none if the load is not wanted.
+fn policies(args: &RunArgs, workload: Workload) -> Vec<String> {
+    let named = args.workloads().any(|w| w == workload);
+    let open = args.workloads().next().is_none() && (!args.quick || workload.is_quick());
+    if !named && !open {
+        return Vec::new();
+    }
+    let chosen: Vec<String> = args.policies().map(str::to_owned).collect();
+    match chosen.is_empty() {
+        true => workload
+            .policies(args.quick)
+            .into_iter()
+            .map(str::to_owned)
+            .collect(),
+        false => chosen,
+    }
 }
 
 #[cfg(test)]
@@ -226,41 +160,71 @@ pub(crate) mod tests {
         plan.rows.iter().map(Key::to_string).collect()
     }
 
+    fn only(words: &str) -> Vec<crate::run::args::Policies> {
+        vec![crate::run::args::policies(words).unwrap()]
+    }
+
     #[test]
-    fn all_rows() {
+    fn a_quick_run_compares_the_basic_policies() {
+        let mut a = args();
+        a.quick = true;
+        let names = names(&Plan::new(&a));
+        let basic = names.iter().filter(|name| !name.ends_with(" fair"));
+        assert!(basic.eq([
+            "qd1 c hardirq",
+            "qd1 c threaded",
+            "qd1 rust hardirq",
+            "qd1 rust resched",
+            "qd1 rust threaded",
+            "storm c hardirq",
+            "storm c threaded",
+            "storm rust hardirq",
+            "storm rust resched",
+            "storm rust threaded",
+            "synthetic edu hardirq",
+            "synthetic edu resched",
+            "synthetic edu threaded",
+        ]
+        .iter()));
+        // Nearly twenty seconds each.
+        assert!(names.len() <= 16, "{names:?}");
+    }
+
+    #[test]
+    fn a_full_run_has_all_loads_and_all_policies() {
         let plan = Plan::new(&args());
-        assert_eq!(
-            names(&plan),
-            [
-                "qd1 c hardirq",
-                "qd1 c threaded",
-                "qd1 rust hardirq",
-                "qd1 rust resched",
-                "qd1 rust threaded",
-                "storm c hardirq",
-                "storm c threaded",
-                "storm rust hardirq",
-                "storm rust resched",
-                "storm rust threaded",
-                "synthetic edu hardirq",
-                "synthetic edu resched",
-                "synthetic edu threaded",
-            ]
-        );
         assert_eq!((plan.repeats, plan.qd1_ms, plan.storm_ms), (2, 2000, 4000));
+        let names = names(&plan);
+        for workload in Workload::ALL {
+            let start = format!("{workload} ");
+            assert!(names.iter().any(|name| name.starts_with(&start)));
+        }
+        for policy in irqmod::policy::Config::NAMES {
+            for workload in ["qd1", "storm"] {
+                assert!(names.contains(&format!("{workload} rust {policy}")));
+            }
+        }
+    }
+
+    #[test]
+    fn a_load_that_is_named_is_not_left_out_of_a_quick_run() {
+        let mut a = args();
+        a.quick = true;
+        a.workload = vec![Workload::Hot24];
+        assert!(names(&Plan::new(&a)).contains(&"hot24 edu hardirq".into()));
     }
 
     #[test]
     fn choices_narrow_it_down() {
         let mut a = args();
         a.workload = vec![Workload::Storm];
-        a.policy = vec!["resched:budget=64".into(), "hardirq".into()];
+        a.policy = only("resched:budget=64,hardirq,hardirq");
         assert_eq!(
             names(&Plan::new(&a)),
             [
                 "storm c hardirq",
-                "storm rust hardirq",
-                "storm rust resched:budget=64"
+                "storm rust resched:budget=64",
+                "storm rust hardirq"
             ]
         );
         a.rows = Some("rust res".into());
@@ -272,7 +236,8 @@ pub(crate) mod tests {
     #[test]
     fn order_is_there_and_back_again() {
         let mut a = args();
-        a.rows = Some("synthetic".into());
+        a.workload = vec![Workload::Synthetic];
+        a.policy = only("hardirq,resched,threaded");
         let order = Plan::new(&a).order();
         assert_eq!(order, [(0, 0), (1, 0), (2, 0), (2, 1), (1, 1), (0, 1)]);
         a.aa = true;

@@ -2,10 +2,12 @@
 
 //! What was found out: one measurement, a row of several, and `results.json`.
 
-use super::plan::{
-    Driver,
-    Key,
-    Workload, //
+use super::{
+    plan::Key,
+    workload::{
+        Driver,
+        Workload, //
+    },
 };
 use guest_agent::report::{
     Report,
@@ -95,6 +97,8 @@ pub(crate) struct Repeat {
     pub(crate) cpu0: Option<Shares>,
     /// Context switches per completion, all CPUs.
     pub(crate) switches_per_io: Option<f64>,
+    /// Soft interrupts of CPU 0 per completion.
+    pub(crate) softirqs_per_io: Option<f64>,
     /// Completions of each disk or device.
     pub(crate) per_device: Vec<u64>,
     /// Shares of CPU 0 along the load.
@@ -122,8 +126,16 @@ pub(crate) struct Row {
     pub(crate) lat_p99_us: Option<f64>,
     /// Latencies.
     pub(crate) lat_p999_us: Option<f64>,
+    /// The worst of the repeats.
+    pub(crate) lat_max_us: Option<f64>,
     /// Mean of the repeats.
     pub(crate) irqs_per_io: Option<f64>,
+    /// Interrupts of the queues per 1,000 completions; mean of the repeats.
+    pub(crate) irqs_per_kio: Option<f64>,
+    /// Context switches per 1,000 completions, all CPUs; mean of the repeats.
+    pub(crate) switches_per_kio: Option<f64>,
+    /// Soft interrupts of CPU 0 per 1,000 completions; mean of the repeats.
+    pub(crate) softirqs_per_kio: Option<f64>,
     /// Mean of the repeats.
     pub(crate) deferrals: u64,
     /// The worst of the repeats.
@@ -241,9 +253,12 @@ impl Repeat {
             .filter(|(name, _)| is_queue(name))
             .map(|(_, count)| count)
             .sum();
-        if self.completions() > 0 {
-            self.irqs_per_io = Some(irqs as f64 / self.completions() as f64);
-            self.switches_per_io = Some(sample.switches as f64 / self.completions() as f64);
+        let completions = self.completions();
+        if completions > 0 {
+            let per_io = |count: u64| Some(count as f64 / completions as f64);
+            self.irqs_per_io = per_io(irqs);
+            self.switches_per_io = per_io(sample.switches);
+            self.softirqs_per_io = per_io(sample.softirqs.values().sum());
         }
         for (name, value) in sample.irqmod.values().flatten() {
             let sum = self.irqmod.entry(name.clone()).or_insert(0);
@@ -357,6 +372,9 @@ impl Row {
     /// Puts the repeats of one key together.
     pub(crate) fn new(key: &Key, load_ms: u64, repeats: Vec<Repeat>) -> Self {
         let mean = |of: fn(&Repeat) -> Option<f64>| mean(repeats.iter().filter_map(of));
+        let per_kio = |of: fn(&Repeat) -> Option<f64>| Some(mean(of)? * 1000.0);
+        let largest =
+            |of: fn(&Repeat) -> Option<f64>| repeats.iter().filter_map(of).max_by(f64::total_cmp);
         let worst = repeats
             .iter()
             .map(|r| r.status.unwrap_or(Status::Error))
@@ -371,12 +389,13 @@ impl Row {
             lat_mean_us: mean(|r| r.lat_mean_us),
             lat_p99_us: mean(|r| r.lat_p99_us),
             lat_p999_us: mean(|r| r.lat_p999_us),
+            lat_max_us: largest(|r| r.lat_max_us),
             irqs_per_io: mean(|r| r.irqs_per_io),
+            irqs_per_kio: per_kio(|r| r.irqs_per_io),
+            switches_per_kio: per_kio(|r| r.switches_per_io),
+            softirqs_per_kio: per_kio(|r| r.softirqs_per_io),
             deferrals: self::mean(deferrals).unwrap_or(0.0).round() as u64,
-            wait_max_ms: repeats
-                .iter()
-                .filter_map(|r| r.wait_max_ms)
-                .max_by(f64::total_cmp),
+            wait_max_ms: largest(|r| r.wait_max_ms),
             load_ms,
             cpu0: shares(&repeats),
             spread_percent: spread(repeats.iter().filter_map(|r| r.iops)),
@@ -516,6 +535,7 @@ pub(crate) mod tests {
                     ),
                 ]
                 .into(),
+                softirqs: [("TIMER".to_owned(), 30), ("IRQ_POLL".to_owned(), 20)].into(),
                 switches: 2000,
                 ..Sample::default()
             }),
@@ -538,6 +558,11 @@ pub(crate) mod tests {
         assert_eq!(r.timeline.len(), 1);
         assert_eq!(r.timeline[0].shares.task, 0.5);
         assert_eq!(r.waits.len(), 1);
+        let row = Row::new(&key(), 1000, vec![r]);
+        assert_eq!(row.irqs_per_kio, Some(500.0));
+        assert_eq!(row.switches_per_kio, Some(2000.0));
+        assert_eq!(row.softirqs_per_kio, Some(50.0));
+        assert_eq!(row.lat_max_us, Some(10.0));
     }
 
     #[test]
@@ -631,6 +656,7 @@ pub(crate) mod tests {
             reason: Some(format!("{wait}")),
             iops: Some(iops),
             wait_max_ms: Some(wait),
+            lat_max_us: Some(wait * 10.0),
             deferrals: 3,
             ..Repeat::default()
         };
@@ -643,6 +669,7 @@ pub(crate) mod tests {
         assert_eq!(row.status, Status::Stall);
         assert_eq!(row.reason(), Some("900"));
         assert_eq!(row.wait_max_ms, Some(900.0));
+        assert_eq!(row.lat_max_us, Some(9000.0));
         assert_eq!(row.spread_percent, Some(2.0));
         assert!(row.starved());
         assert_eq!(row.deferrals, 3);
@@ -674,6 +701,7 @@ pub(crate) mod tests {
             "lat_mean_us",
             "lat_p99_us",
             "lat_p999_us",
+            "lat_max_us",
             "irqs_per_io",
             "deferrals",
             "wait_max_ms",

@@ -23,7 +23,7 @@ use comfy_table::{
 };
 
 /// Heads of the columns.
-pub(crate) const HEADS: [&str; 14] = [
+pub(crate) const HEADS: [&str; 15] = [
     "workload",
     "driver",
     "policy",
@@ -32,6 +32,7 @@ pub(crate) const HEADS: [&str; 14] = [
     "mean us",
     "p99 us",
     "p99.9 us",
+    "max us",
     "irqs/IO",
     "deferrals",
     "hardirq %",
@@ -41,7 +42,7 @@ pub(crate) const HEADS: [&str; 14] = [
 ];
 
 /// The cells of a row, in the order of [`HEADS`].
-pub(crate) fn cells(row: &Row) -> [String; 14] {
+pub(crate) fn cells(row: &Row) -> [String; 15] {
     let share = |of: fn(&guest_agent::report::Shares) -> f64| {
         number(row.cpu0.as_ref().map(|s| of(s) * 100.0), 1)
     };
@@ -54,6 +55,7 @@ pub(crate) fn cells(row: &Row) -> [String; 14] {
         number(row.lat_mean_us, 1),
         number(row.lat_p99_us, 1),
         number(row.lat_p999_us, 1),
+        number(row.lat_max_us, 1),
         ratio(row.irqs_per_io),
         number(Some(row.deferrals as f64), 0),
         share(|s| s.hardirq),
@@ -162,7 +164,6 @@ pub(crate) fn verdict(checks: &[Check]) -> String {
         let mark = match check.outcome {
             Outcome::Pass => "pass",
             Outcome::Fail => "FAIL",
-            Outcome::Skip => "skip",
         };
         out += &format!("{mark}  {}: {}\n", check.what, check.figures);
     }
