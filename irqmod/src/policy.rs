@@ -14,6 +14,7 @@
 
 pub mod fair;
 pub mod hardirq;
+pub mod inflight;
 pub mod irqpoll;
 pub mod overflow;
 pub mod resched;
@@ -65,6 +66,16 @@ pub(crate) const POLL_BUDGET: Key = Key {
 
 /// What is said of a value that [`Budget::polled`] refuses.
 pub(crate) const POLL_CONFLICT: Conflict = Conflict("budget must be in 1..=256");
+
+/// Refuses what no parameter string can say: a policy is never made of values out of their ranges.
+pub(crate) fn ranged(keys: &[Key], values: &Values) -> Result<(), Conflict> {
+    let allowed = |(key, value): (&Key, &u32)| (key.min..=key.max).contains(value);
+    if keys.iter().zip(values).all(allowed) {
+        Ok(())
+    } else {
+        Err(Conflict("a value is out of its range"))
+    }
+}
 
 /// Values that are in their ranges but don't go together. [`fmt::Display`] says what is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,6 +213,7 @@ macro_rules! for_each_policy {
             Threaded => threaded,
             Irqpoll => irqpoll,
             Overflow => overflow,
+            Inflight => inflight,
             Fair => fair,
         }
     };
@@ -331,6 +343,11 @@ impl Config {
     /// The name of the policy in a parameter string.
     pub fn name(&self) -> &'static str {
         self.kind().name()
+    }
+
+    /// Its parameters, beside the [`Mask`].
+    pub fn keys(&self) -> &'static [Key] {
+        self.kind().keys()
     }
 
     fn values(&self) -> Values {

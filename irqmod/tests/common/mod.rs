@@ -52,6 +52,9 @@ pub struct Queue {
     unreachable: AtomicBool,
     draining: AtomicBool,
     looks: AtomicU32,
+    /// What the driver says of commands in flight, if it does.
+    knows: AtomicBool,
+    in_flight: AtomicU32,
     /// Completions drained so far.
     pub drained: AtomicU32,
     /// Doorbell writes so far.
@@ -75,6 +78,11 @@ impl Queue {
 
     pub fn set_reachable(&self, reachable: bool) {
         self.unreachable.store(!reachable, Relaxed);
+    }
+
+    pub fn set_in_flight(&self, commands: Option<u32>) {
+        self.knows.store(commands.is_some(), Relaxed);
+        self.in_flight.store(commands.unwrap_or(0), Relaxed);
     }
 
     /// How often somebody looked whether a completion is pending.
@@ -109,6 +117,11 @@ impl Source for Queue {
         } else {
             Drain::Drained(found)
         }
+    }
+
+    fn in_flight(&self) -> Option<u32> {
+        let commands = self.in_flight.load(Relaxed);
+        self.knows.load(Relaxed).then_some(commands)
     }
 
     fn reachable(&self) -> bool {
@@ -163,6 +176,8 @@ pub struct Rig {
     pub on_mask: RefCell<Option<Hook>>,
     /// Runs when the thread lets others run, as often as it does.
     pub on_relax: RefCell<Option<RepeatedHook>>,
+    /// Runs when the thread sleeps, as often as it does.
+    pub on_sleep: RefCell<Option<RepeatedHook>>,
 }
 
 impl Rig {
@@ -217,7 +232,17 @@ impl Rig {
             on_complete: RefCell::default(),
             on_mask: RefCell::default(),
             on_relax: RefCell::default(),
+            on_sleep: RefCell::default(),
         }
+    }
+
+    /// A requested line with what this parameter string says.
+    pub fn parsed(text: &str) -> Self {
+        let choice = irqmod::params::parse(text).unwrap();
+        let rig = Self::unrequested(choice.policy);
+        rig.moderator.set_choice(choice);
+        rig.request();
+        rig
     }
 
     pub fn request(&self) {
@@ -278,22 +303,38 @@ impl Rig {
 
     /// Timers expire, softirqs and threads run, until there is nothing to do.
     pub fn settle(&self) {
-        loop {
-            if self.poll_timer.take().is_some() {
-                self.list();
-            }
-            if self.listed.get() {
-                self.poll();
-            } else if self.woken.replace(false) || self.queued.replace(false) {
-                let _ = self.moderator.on_thread(&self.queue, self);
-            } else if self.joined.get() {
-                self.joined.set(self.serve() != Pass::Done);
-            } else if self.held.get() {
-                self.expire();
-            } else {
-                return;
-            }
+        while self.step() {}
+    }
+
+    /// The next thing that a timer, a softirq or a thread does, if there is one.
+    pub fn step(&self) -> bool {
+        if let Some(after) = self.poll_timer.take() {
+            self.pass_time(after);
+            self.list();
         }
+        if self.listed.get() {
+            self.poll();
+        } else if self.woken.replace(false) || self.queued.replace(false) {
+            let _ = self.moderator.on_thread(&self.queue, self);
+        } else if self.joined.get() {
+            self.joined.set(self.serve() != Pass::Done);
+        } else if self.held.get() {
+            self.expire();
+        } else {
+            return false;
+        }
+        true
+    }
+
+    pub fn pass_time(&self, span: Span) {
+        self.now.set(self.now.get().after(span));
+    }
+
+    /// Whether somebody will drain or release the source without being asked again.
+    pub fn is_deferred(&self) -> bool {
+        let timer = self.poll_timer.get().is_some();
+        let thread = self.woken.get() || self.queued.get();
+        timer || thread || self.listed.get() || self.held.get() || self.joined.get()
     }
 
     /// One piece of the CPU's completion thread.
@@ -496,6 +537,83 @@ impl Platform for Rig {
     fn sleep(&self, span: Span) {
         assert!(!self.locked.get(), "sleeps under the lock");
         self.slept.set(self.slept.get().plus(span));
-        self.now.set(self.now.get().after(span));
+        self.pass_time(span);
+        if let Some(hook) = &*self.on_sleep.borrow() {
+            hook(self);
+        }
     }
+}
+
+/// Pauses and resumes a busy line at each point of a script, and in the middle of its thread: no
+/// completion is lost, and no disable is left.
+pub fn pause_at_each_point(new: impl Fn() -> Rig) {
+    let at_end = (0..).find(|at| !pause_at(&new(), *at));
+    assert_ne!(at_end, Some(0), "there is no such point");
+    for at in 0..20 {
+        pause_in_thread(new(), at);
+    }
+}
+
+/// Returns whether the script has a point of this number.
+fn pause_at(rig: &Rig, at: usize) -> bool {
+    let mut points = 0;
+    let mut point = |rig: &Rig| {
+        if points == at {
+            pause_and_resume(rig);
+        }
+        points += 1;
+    };
+    for completions in [1, 300, 2, 40, 1] {
+        rig.queue.post(completions);
+        rig.interrupt();
+        point(rig);
+        while rig.step() {
+            point(rig);
+        }
+        rig.pass_time(Span::from_micros(20));
+    }
+    finish(rig);
+    points > at
+}
+
+fn pause_in_thread(rig: Rig, at: u32) {
+    let gaps = std::rc::Rc::new(Cell::new(0));
+    let hook = || {
+        let gaps = gaps.clone();
+        let hook: RepeatedHook = Box::new(move |rig: &Rig| {
+            if gaps.replace(gaps.get() + 1) == at {
+                pause_and_resume(rig);
+            }
+        });
+        hook
+    };
+    *rig.on_relax.borrow_mut() = Some(hook());
+    *rig.on_sleep.borrow_mut() = Some(hook());
+    rig.queue.post(1000);
+    rig.interrupt();
+    rig.settle();
+    finish(&rig);
+}
+
+fn pause_and_resume(rig: &Rig) {
+    rig.pause();
+    assert!(!rig.is_deferred(), "deferred while paused");
+    assert_eq!(rig.depth.get(), 1);
+    rig.queue.post(3);
+    let waiting = rig.queue.waiting();
+    rig.interrupt();
+    assert_eq!(rig.queue.waiting(), waiting, "drained while paused");
+    rig.resume();
+}
+
+/// Everything settles, with one more interrupt, and nothing is left.
+pub fn finish(rig: &Rig) {
+    rig.settle();
+    rig.interrupt();
+    rig.settle();
+    assert_eq!(rig.queue.waiting(), 0, "lost");
+    assert_eq!(rig.depth.get(), 0, "masked at the end");
+    assert!(!rig.disabled.get());
+    let state = rig.moderator.snapshot() - Snapshot::HANDOFF;
+    assert_eq!(state, Snapshot::INIT);
 }
