@@ -229,7 +229,7 @@ fn cost(context: &Context<'_>) -> Result<Outcome> {
 
 /// A task that lets no other task run on CPU 0, not even the interrupt's thread.
 const HOG: &str = "chrt -f 99 taskset 1 sh -c 'while :; do :; done' > /dev/null 2>&1 & \
-    echo $! > /tmp/hog";
+    echo $! > /tmp/hog; wait_for 10 grep -q '^Cpus_allowed_list:.0$' /proc/$!/status";
 
 /// One request, and then the line is masked until the hog ends.
 const ASK: &str = "taskset 2 dd if=$DISK of=/tmp/block bs=4k count=1 iflag=direct \
