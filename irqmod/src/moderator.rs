@@ -292,22 +292,30 @@ impl Moderator {
         let Ok(policy) = self.policy::<C>() else {
             return self.drain_plainly(source);
         };
-        let mut handler = Handler {
+        let glance = if C::GLANCES {
+            platform.glance()
+        } else {
+            Glance::empty()
+        };
+        // The handler's state is made up where it is needed, and not spilled where it is not.
+        let handler = || Handler {
             moderator: self,
             policy,
             source,
             platform,
-            glance: if C::GLANCES {
-                platform.glance()
-            } else {
-                Glance::empty()
-            },
+            glance,
             began: Instant::ZERO,
         };
-        match handler.verdict() {
-            Verdict::Drain(budget) => handler.drain(budget),
-            Verdict::Defer(to) => handler.defer(to),
+        let verdict = policy.on_interrupt(glance);
+        let Some(Verdict::Drain(budget)) = verdict else {
+            return handler().decide(verdict);
+        };
+        let drain = self.drain(source, &mut DrainRight::new(), budget);
+        let after = policy.on_drained(glance, drain);
+        if let (Some(After::Open), Drain::Drained(_)) = (after, drain) {
+            return self.drained(drain);
         }
+        handler().finish(after, drain)
     }
 
     /// Drains until the queue is empty, whatever the policy says.
@@ -692,34 +700,36 @@ struct Handler<'a, C, S, P> {
 }
 
 impl<C: Policy, S: Source, P: Platform> Handler<'_, C, S, P> {
-    #[inline(always)]
-    fn verdict(&mut self) -> Verdict {
-        match self.policy.on_interrupt(self.glance) {
-            Some(verdict) => verdict,
-            None => self.weigh(|policy, seen, line, cpu| policy.weigh_interrupt(seen, line, cpu)),
+    /// The policy did not say at once to drain.
+    #[inline(never)]
+    fn decide(mut self, verdict: Option<Verdict>) -> Handled {
+        let verdict = verdict.unwrap_or_else(|| {
+            self.weigh(|policy, seen, line, cpu| policy.weigh_interrupt(seen, line, cpu))
+        });
+        match verdict {
+            Verdict::Drain(budget) => {
+                let right = &mut DrainRight::new();
+                let drain = self.moderator.drain(self.source, right, budget);
+                let after = self.policy.on_drained(self.glance, drain);
+                self.finish(after, drain)
+            }
+            Verdict::Defer(to) => self.defer(to),
         }
     }
 
-    /// Drains, and goes on as the policy says.
-    #[inline(always)]
-    fn drain(&mut self, budget: Budget) -> Handled {
-        let drain = self
-            .moderator
-            .drain(self.source, &mut DrainRight::new(), budget);
-        match (self.after(drain), drain) {
+    /// The first drain is done.
+    #[inline(never)]
+    fn finish(mut self, after: Option<After>, drain: Drain) -> Handled {
+        match (self.weighed(after, drain), drain) {
             (After::Open, Drain::Drained(_)) => self.moderator.drained(drain),
             (after, _) => self.go_on(after, drain),
         }
     }
 
-    #[inline(always)]
-    fn after(&mut self, drain: Drain) -> After {
-        match self.policy.on_drained(self.glance, drain) {
-            Some(after) => after,
-            None => {
-                self.weigh(|policy, seen, line, cpu| policy.weigh_drained(seen, drain, line, cpu))
-            }
-        }
+    fn weighed(&mut self, after: Option<After>, drain: Drain) -> After {
+        after.unwrap_or_else(|| {
+            self.weigh(|policy, seen, line, cpu| policy.weigh_drained(seen, drain, line, cpu))
+        })
     }
 
     /// The handler is not finished with one drain that emptied the queue.
@@ -733,7 +743,8 @@ impl<C: Policy, S: Source, P: Platform> Handler<'_, C, S, P> {
                         .moderator
                         .drain(self.source, &mut DrainRight::new(), budget);
                     found = found.saturating_add(drain.found());
-                    after = self.after(drain);
+                    let said = self.policy.on_drained(self.glance, drain);
+                    after = self.weighed(said, drain);
                     continue;
                 }
                 (After::Open, Drain::Drained(_)) => {

@@ -89,30 +89,43 @@ fn shares() {
 }
 
 #[test]
-fn the_glance_decides_on_an_idle_cpu_and_while_deferring() {
-    let light = Some(Verdict::Drain(budget(FIRST)));
-    let defer = Some(Verdict::Defer(Deferral::Cpu));
+fn a_glance_is_enough_on_an_idle_cpu() {
     let idle = Glance::HARDIRQ | Glance::IDLE;
     let table = [
-        (idle, light),
-        (Glance::IDLE, light),
-        (Glance::HARDIRQ, None),
-        (Glance::empty(), None),
-        (idle | Glance::RESCHED, None),
-        (idle | Glance::LAZY, None),
-        (Glance::HARDIRQ | Glance::RESCHED, None),
-        (Glance::HARDIRQ | Glance::DEFERRING, defer),
-        (idle | Glance::DEFERRING, defer),
-        (Glance::all(), defer),
+        (idle, true),
+        (Glance::IDLE, true),
+        (Glance::HARDIRQ, false),
+        (Glance::empty(), false),
+        (idle | Glance::RESCHED, false),
+        (idle | Glance::LAZY, false),
+        (Glance::HARDIRQ | Glance::RESCHED, false),
+        (Glance::HARDIRQ | Glance::DEFERRING, false),
+        (idle | Glance::DEFERRING, false),
+        (Glance::all(), false),
     ];
     let config = Config::default();
-    for (glance, verdict) in table {
-        assert_eq!(config.on_interrupt(glance), verdict, "{glance:?}");
-        let open = (verdict == light).then_some(After::Open);
+    for (glance, enough) in table {
+        let light = enough.then_some(Verdict::Drain(budget(FIRST)));
+        assert_eq!(config.on_interrupt(glance), light, "{glance:?}");
+        let open = enough.then_some(After::Open);
         let drained = config.on_drained(glance, Drain::Drained(FIRST));
         assert_eq!(drained, open, "{glance:?}");
         let more = config.on_drained(glance, Drain::More(FIRST));
         assert_eq!(more, None, "{glance:?}");
+    }
+}
+
+#[test]
+fn a_deferring_cpu_defers_whatever_its_account_says() {
+    let config = Config::default();
+    let mut cpu = Cpu::new();
+    for glance in [Glance::DEFERRING, Glance::all()] {
+        let seen = Observation {
+            glance,
+            ..seen(0, 0)
+        };
+        let verdict = config.weigh_interrupt(&seen, &mut (), &mut cpu);
+        assert_eq!(verdict, Verdict::Defer(Deferral::Cpu), "{glance:?}");
     }
 }
 
