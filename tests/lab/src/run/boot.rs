@@ -183,9 +183,10 @@ const MANY_GAP: u64 = 10;
 
 /// Each disk with each CPU that submits to it.
 fn disks(workload: Workload) -> String {
-    let feeders = workload.feeders();
-    let targets: Vec<String> = (0..workload.sources() * feeders)
-        .map(|i| format!("/dev/nvme{}n1@{}", i / feeders, i + 1))
+    let feeders = workload.cpus() - 1;
+    let each = feeders.div_ceil(workload.sources());
+    let targets: Vec<String> = (0..feeders)
+        .map(|i| format!("/dev/nvme{}n1@{}", i / each, i + 1))
         .collect();
     targets.join(" ")
 }
@@ -284,7 +285,7 @@ mod tests {
         assert!(dense.contains("--depth 496 --block 512 /dev/nvme0n1@1 /dev/nvme0n1@2 "));
         assert!(dense.contains("/dev/nvme3n1@8\n"));
         let many = text(Workload::Hot24, Driver::Edu, "hardirq");
-        assert!(many.contains("--gap-ns 240000 --cpus 1,2,") && many.contains("23,24\n"));
+        assert!(many.contains("--gap-ns 240000 --cpus 1,2,") && many.contains(",11,12\n"));
         let hog = text(Workload::Hog, Driver::Rust, "hardirq");
         assert_eq!(
             hog.replace(" --hog", ""),
