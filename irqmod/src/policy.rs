@@ -19,6 +19,7 @@ pub mod irqpoll;
 pub mod overflow;
 pub mod resched;
 pub mod threaded;
+pub mod timer;
 
 use crate::{
     ledger::Ledger,
@@ -192,6 +193,8 @@ pub trait Policy: Copy {
 pub struct Cpu {
     /// What completions took of it.
     pub ledger: Ledger,
+    /// Its hold timer.
+    pub timer: timer::Cpu,
 }
 
 impl Cpu {
@@ -199,6 +202,7 @@ impl Cpu {
     pub const fn new() -> Self {
         Self {
             ledger: Ledger::new(),
+            timer: timer::Cpu::new(),
         }
     }
 }
@@ -214,6 +218,7 @@ macro_rules! for_each_policy {
             Irqpoll => irqpoll,
             Overflow => overflow,
             Inflight => inflight,
+            Timer => timer,
             Fair => fair,
         }
     };

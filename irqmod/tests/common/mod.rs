@@ -10,6 +10,7 @@ use irqmod::{
         hardirq,
         resched,
         threaded,
+        timer::Expiry,
         Config,
         Cpu,
         Mask, //
@@ -345,9 +346,14 @@ impl Rig {
 
     /// The hold timer of the CPU expires.
     pub fn expire(&self) {
-        self.hold.set(None);
-        if self.held.replace(false) {
-            self.moderator.on_hold_end(&self.queue, self);
+        self.pass_time(self.hold.take().unwrap_or_default());
+        let expiry = self.cpu.borrow_mut().timer.on_expiry(self.now.get());
+        match expiry {
+            Expiry::Push(span) => self.hold.set(Some(span)),
+            Expiry::Release if self.held.replace(false) => {
+                self.moderator.on_hold_end(&self.queue, self);
+            }
+            Expiry::Release => (),
         }
     }
 
