@@ -3,15 +3,19 @@
 //! Folders for things that are to end with this process, however that ends: those of labs that
 //! are no more are removed by the next one.
 
-use crate::{
-    failure::{
-        At,
-        Result, //
-    },
-    lab::make_dir,
+use crate::failure::{
+    At,
+    Failure,
+    Result, //
 };
 use std::{
     fs,
+    fs::DirBuilder,
+    io::ErrorKind,
+    os::unix::fs::{
+        DirBuilderExt,
+        MetadataExt, //
+    },
     path::{
         Path,
         PathBuf, //
@@ -32,8 +36,28 @@ pub(crate) fn folder(parent: &Path) -> Result<PathBuf> {
         }
     }
     let folder = parent.join(format!("{PREFIX}{}", process::id()));
-    make_dir(&folder)?;
+    make(&folder)?;
     Ok(folder)
+}
+
+/// Creates a folder that nobody else can put anything into.
+///
+/// The parents are open to everyone and the name can be guessed. A folder that waits there with a
+/// link in it would have us write to what the link names.
+fn make(folder: &Path) -> Result<()> {
+    let step = format!("create {}", folder.display());
+    match DirBuilder::new().mode(0o700).create(folder) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+        done => return done.at(step),
+    }
+    let found = fs::symlink_metadata(folder).at(&step)?;
+    // SAFETY: The call has no preconditions.
+    let ours = found.uid() == unsafe { libc::geteuid() };
+    if found.is_dir() && ours && found.mode() & 0o077 == 0 {
+        return Ok(());
+    }
+    let cause = "something is there that others may write to; remove it";
+    Err(Failure::new(step, cause))
 }
 
 /// The process that a folder belongs to.
@@ -48,6 +72,13 @@ fn is_gone(pid: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::{
+        fs::Permissions,
+        os::unix::fs::{
+            symlink,
+            PermissionsExt, //
+        },
+    };
 
     #[test]
     fn only_folders_of_the_dead_are_removed() {
@@ -56,10 +87,25 @@ mod tests {
         let alive = parent.join(format!("{PREFIX}1"));
         let other = parent.join("other.4294967295");
         for path in [&dead, &alive, &other] {
-            make_dir(path).unwrap();
+            fs::create_dir_all(path).unwrap();
         }
         let ours = folder(&parent).unwrap();
         assert!(!dead.exists() && alive.exists() && other.exists() && ours.exists());
+        assert_eq!(folder(&parent).unwrap(), ours);
+        fs::remove_dir_all(&parent).unwrap();
+    }
+
+    #[test]
+    fn a_folder_that_others_prepared_is_refused() {
+        let parent = std::env::temp_dir().join(format!("own-theirs-{}", process::id()));
+        fs::create_dir_all(parent.join("elsewhere")).unwrap();
+        let (open, link, file) = (parent.join("1"), parent.join("2"), parent.join("3"));
+        fs::create_dir(&open).unwrap();
+        fs::set_permissions(&open, Permissions::from_mode(0o777)).unwrap();
+        symlink("elsewhere", &link).unwrap();
+        fs::write(&file, "").unwrap();
+        assert!([open, link, file].iter().all(|path| make(path).is_err()));
+        assert!(make(&parent.join("4")).is_ok());
         fs::remove_dir_all(&parent).unwrap();
     }
 }
