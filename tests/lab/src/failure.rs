@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What went wrong: always the step, and where known its log and the command that repeats it.
+//! What went wrong: always the step, and where known what it said, its log and the command that
+//! repeats it.
 
 use std::{
     fmt,
@@ -18,6 +19,7 @@ pub(crate) struct Failure(Box<Details>);
 struct Details {
     step: String,
     cause: String,
+    said: Vec<String>,
     log: Option<PathBuf>,
     repeat: Option<String>,
     code: i32,
@@ -29,10 +31,17 @@ impl Failure {
         Self(Box::new(Details {
             step: step.into(),
             cause: cause.to_string(),
+            said: Vec::new(),
             log: None,
             repeat: None,
             code: 1,
         }))
+    }
+
+    /// Adds the last lines of the step's output.
+    pub(crate) fn said(mut self, lines: Vec<String>) -> Self {
+        self.0.said = lines;
+        self
     }
 
     /// Adds the file that holds the step's output.
@@ -44,6 +53,12 @@ impl Failure {
     /// Adds the command that repeats the step by hand.
     pub(crate) fn repeat(mut self, command: impl Into<String>) -> Self {
         self.0.repeat = Some(command.into());
+        self
+    }
+
+    /// Adds the command that repeats everything, unless the step has one of its own.
+    pub(crate) fn or_repeat(mut self, command: impl FnOnce() -> String) -> Self {
+        self.0.repeat = self.0.repeat.or_else(|| Some(command()));
         self
     }
 
@@ -67,6 +82,9 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.0.step, self.0.cause)?;
+        for line in &self.0.said {
+            write!(f, "\n  | {line}")?;
+        }
         if let Some(log) = &self.0.log {
             write!(f, "\n  log:    {}", log.display())?;
         }
@@ -94,14 +112,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_step_log_and_repeat() {
+    fn names_step_output_log_and_repeat() {
         let failure = Failure::new("build", "exit code 2")
+            .said(vec!["first".into(), "second".into()])
             .log("/x/y.log")
-            .repeat("make");
+            .repeat("make")
+            .or_repeat(|| "all of it".into());
         let text = failure.to_string();
         assert_eq!(
             text,
-            "build: exit code 2\n  log:    /x/y.log\n  repeat: make"
+            "build: exit code 2\n  | first\n  | second\n  log:    /x/y.log\n  repeat: make"
         );
+        let failure = Failure::new("build", "exit code 2").or_repeat(|| "all of it".into());
+        assert!(failure.to_string().ends_with("\n  repeat: all of it"));
     }
 }

@@ -59,6 +59,7 @@ fn main() -> ExitCode {
     match dispatch(Cli::parse()) {
         Ok(code) => code,
         Err(failure) => {
+            let failure = failure.or_repeat(step::repeat_all);
             eprintln!("error: {failure}");
             ExitCode::from(u8::try_from(failure.code()).unwrap_or(1))
         }

@@ -4,7 +4,6 @@
 
 use crate::{
     failure::{
-        At,
         Failure,
         Result, //
     },
@@ -14,6 +13,8 @@ use crate::{
     },
 };
 use std::{
+    collections::VecDeque,
+    env,
     ffi::{
         OsStr,
         OsString, //
@@ -36,6 +37,9 @@ use std::{
         Stdio, //
     },
 };
+
+/// So many of the last lines of a command's output are part of its failure.
+const SAID: usize = 12;
 
 /// A command to be run for a named purpose.
 pub(crate) struct Step<'a> {
@@ -91,56 +95,64 @@ impl<'a> Step<'a> {
             self.lab.would(&format!("{}: {}", self.name, self.repeat()));
             return Ok(());
         }
-        let (status, log) = self.execute(on_line)?;
-        if status.success() {
-            return Ok(());
-        }
-        Err(self.failure(status, &log))
+        self.execute(on_line)
     }
 
     /// Runs the command, even in a dry run (it must change nothing), and returns its output.
     pub(crate) fn output(self) -> Result<String> {
         let mut text = String::new();
-        let (status, log) = self.execute(|line| {
+        self.execute(|line| {
             text.push_str(line);
             text.push('\n');
         })?;
-        if status.success() {
-            return Ok(text);
-        }
-        Err(self.failure(status, &log))
+        Ok(text)
     }
 
-    fn failure(&self, status: ExitStatus, log: &Path) -> Failure {
-        Failure::new(self.name.clone(), status)
+    /// Runs the command to its end; whatever goes wrong, the failure says how to look at it.
+    fn execute(&self, mut on_line: impl FnMut(&str)) -> Result<()> {
+        let log = self.lab.log_path(&self.name);
+        make_dir(log.parent().unwrap_or(Path::new(".")))?;
+        let mut last = VecDeque::new();
+        let ended = self.follow(&log, |line| {
+            last.truncate(SAID - 1);
+            last.push_front(line.to_owned());
+            on_line(line);
+        });
+        let cause = match ended {
+            Ok(status) if status.success() => return Ok(()),
+            Ok(status) => status.to_string(),
+            Err(error) => error.to_string(),
+        };
+        Err(Failure::new(&self.name, cause)
+            .said(last.into_iter().rev().collect())
             .log(log)
-            .repeat(self.repeat())
+            .repeat(self.repeat()))
     }
 
-    fn execute(&self, mut on_line: impl FnMut(&str)) -> Result<(ExitStatus, PathBuf)> {
-        let log_path = self.lab.log_path(&self.name);
-        make_dir(log_path.parent().unwrap_or(Path::new(".")))?;
-        let mut log = File::create(&log_path).at(&self.name)?;
-        writeln!(log, "$ {}", self.repeat()).at(&self.name)?;
-        let (reader, writer) = io::pipe().at(&self.name)?;
+    fn follow(&self, log: &Path, mut on_line: impl FnMut(&str)) -> io::Result<ExitStatus> {
+        let mut log = File::create(log)?;
+        writeln!(log, "$ {}", self.repeat())?;
+        let (reader, writer) = io::pipe()?;
+        // The command holds the writing end until it is dropped.
         let mut child = {
             let mut command = self.command();
-            command
-                .stdout(writer.try_clone().at(&self.name)?)
-                .stderr(writer);
-            command.spawn().map_err(|error| {
-                Failure::new(&self.name, error)
-                    .log(&log_path)
-                    .repeat(self.repeat())
-            })?
+            command.stdout(writer.try_clone()?).stderr(writer);
+            command.spawn()?
         };
-        for line in BufReader::new(reader).split(b'\n') {
-            let line = line.at(&self.name)?;
-            let line = String::from_utf8_lossy(&line);
-            writeln!(log, "{line}").at(&self.name)?;
-            on_line(&line);
-        }
-        Ok((child.wait().at(&self.name)?, log_path))
+        let copy = || {
+            for line in BufReader::new(reader).split(b'\n') {
+                let line = line?;
+                let line = String::from_utf8_lossy(&line);
+                writeln!(log, "{line}")?;
+                on_line(&line);
+            }
+            Ok(())
+        };
+        // Where the log can't be written (the disk is full), nobody reads any more, which ends the
+        // command like a closed terminal does: it may have to tidy up.
+        let copied: io::Result<()> = copy();
+        let status = child.wait()?;
+        copied.map(|()| status)
     }
 
     fn command(&self) -> Command {
@@ -183,6 +195,13 @@ pub(crate) fn end_with_us(command: &mut Command) {
     };
 }
 
+/// The shell words that repeat everything that this process does.
+pub(crate) fn repeat_all() -> String {
+    let words = env::args_os().skip(1);
+    let words: Vec<_> = words.map(|word| quote(&word)).collect();
+    format!("cargo lab {}", words.join(" "))
+}
+
 /// Quotes one word for a shell.
 pub(crate) fn quote(word: &OsStr) -> String {
     let word = word.to_string_lossy();
@@ -212,5 +231,24 @@ mod tests {
         assert!(text.contains("unit test false: exit status: 3"), "{text}");
         assert!(text.contains("logs/unit-test-false.log"), "{text}");
         assert!(text.contains("sh -c 'echo out; exit 3'"), "{text}");
+        assert!(text.contains("\n  | out\n"), "{text}");
+    }
+
+    #[test]
+    fn only_the_last_lines_are_told() {
+        let lab = Lab::new(false).unwrap();
+        let step = Step::new(&lab, "unit test lines", "sh").args(["-c", "seq 100; exit 1"]);
+        let text = step.run().unwrap_err().to_string();
+        let told: Vec<_> = text.lines().filter(|l| l.starts_with("  | ")).collect();
+        assert_eq!((told.len(), told[0], told[11]), (12, "  | 89", "  | 100"));
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_named_like_any_failure() {
+        let lab = Lab::new(false).unwrap();
+        let step = Step::new(&lab, "unit test nowhere", "/nonexistent/program");
+        let text = step.output().unwrap_err().to_string();
+        assert!(text.contains("unit test nowhere: No such file"), "{text}");
+        assert!(text.contains("log:") && text.contains("repeat:"), "{text}");
     }
 }

@@ -275,9 +275,7 @@ impl Prepared {
     /// Starts QEMU and waits until the guest takes commands.
     pub(crate) fn start(mut self, lab: &Lab) -> Result<Guest> {
         let process = Process::start(&mut self.command, &self.files)?;
-        let repeat = shell(&self.command);
         self.connect(lab, process)
-            .map_err(|failure| failure.repeat(repeat))
     }
 
     fn connect(self, lab: &Lab, mut process: Process) -> Result<Guest> {
