@@ -32,13 +32,24 @@ const SOURCES: &str = "/etc/apt";
 pub(crate) fn install(lab: &Lab, packages: &[&str]) -> Result<()> {
     let update = Step::new(lab, "update the list of packages", "apt-get");
     update.args(["update"]).run()?;
+    finish_interrupted(lab)?;
     get(lab, "install packages")
         .args(INSTALL)
         .args(packages)
         .run()
 }
 
-const INSTALL: [&str; 3] = ["install", "--yes", "--no-install-recommends"];
+/// What is in the way of a package is not removed for it: the lab does not own the machine.
+const INSTALL: [&str; 4] = ["install", "--yes", "--no-install-recommends", "--no-remove"];
+
+/// Configures what an installation that was interrupted has unpacked; until then apt refuses
+/// everything.
+fn finish_interrupted(lab: &Lab) -> Result<()> {
+    Step::new(lab, "finish interrupted installations", "dpkg")
+        .args(["--configure", "-a"])
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .run()
+}
 
 fn get<'a>(lab: &'a Lab, name: &str) -> Step<'a> {
     Step::new(lab, name, "apt-get")
@@ -82,6 +93,7 @@ impl<'a> Suite<'a> {
         if !self.lab.dry_run {
             replace_file(&pins, pin(preferred, &self.name).as_bytes())?;
         }
+        finish_interrupted(self.lab)?;
         let step = self.step(&format!("install packages from {}", self.name));
         step.args(["-o", &format!("Dir::Etc::preferences={}", pins.display())])
             .args(INSTALL)

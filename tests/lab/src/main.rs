@@ -70,7 +70,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
     let lab = Lab::new(cli.dry_run)?;
     match cli.command {
         Command::Run(args) => {
-            setup::ensure(&lab, needs::BOOT)?;
+            setup::ensure_guest(&lab, &args.from)?;
             run::main(&lab, &args)?;
         }
         Command::Test(args) => return test::main(&lab, &args),
@@ -84,7 +84,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
 }
 
 fn vm_command(lab: &Lab, args: &VmArgs) -> Result<ExitCode> {
-    setup::ensure(lab, needs::BOOT)?;
+    setup::ensure_guest(lab, &args.kernel.from)?;
     let kernel = kernel::get(lab, args.kernel.config, &args.kernel.from)?;
     let mut vm = Vm::new("vm")
         .cpus(args.cpus)

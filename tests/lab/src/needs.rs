@@ -40,7 +40,7 @@ enum Sign {
     File(&'static str),
     /// A program of at least this major version.
     Version(&'static str, u32),
-    /// A Rust compiler with the source of its library beside it.
+    /// A recent Rust compiler with the source of its library beside it.
     RustWithSource,
 }
 
@@ -141,7 +141,8 @@ impl Need {
             Sign::Program(name) => machine.program(name).is_some(),
             Sign::File(path) => machine.file(path),
             Sign::Version(name, least) => {
-                machine.program(name).is_some() && major(&machine.version(name)) >= Some(least)
+                machine.program(name).is_some()
+                    && release(&machine.version(name)) >= Some((least, 0))
             }
             Sign::RustWithSource => rust_library(machine).is_some(),
         }
@@ -158,28 +159,34 @@ impl Need {
     }
 }
 
-/// Those needs that the machine does not meet.
-pub(crate) fn missing(needs: &'static [Need], machine: &dyn Machine) -> Vec<&'static Need> {
-    needs.iter().filter(|need| !need.is_met(machine)).collect()
+/// Those of some lists of needs that the machine does not meet.
+pub(crate) fn missing(lists: &[&'static [Need]], machine: &dyn Machine) -> Vec<&'static Need> {
+    let all = lists.iter().flat_map(|list| list.iter());
+    all.filter(|need| !need.is_met(machine)).collect()
 }
+
+/// The least version of Rust that Linux 7.3 takes (its scripts/min-tool-version.sh).
+const RUST: (u32, u32) = (1, 85);
 
 /// The compiler for the kernel, and the source of its library.
 pub(crate) fn rust_library(machine: &dyn Machine) -> Option<(PathBuf, PathBuf)> {
     const DEBIAN: (&str, &str) = ("/usr/bin/rustc", "/usr/lib/rustlib/src/rust/library");
     let has = |library: &str| machine.file(&format!("{library}/core/src/lib.rs"));
-    if machine.file(DEBIAN.0) && has(DEBIAN.1) {
+    let recent = |rustc: &str| release(&machine.version(rustc)) >= Some(RUST);
+    if machine.file(DEBIAN.0) && has(DEBIAN.1) && recent(DEBIAN.0) {
         return Some((DEBIAN.0.into(), DEBIAN.1.into()));
     }
     let rustc = machine.program("rustc")?;
     let library = host::rust_sysroot(&rustc)?.join("lib/rustlib/src/rust/library");
-    has(&library.to_string_lossy()).then_some((rustc, library))
+    let fits = has(&library.to_string_lossy()) && recent(&rustc.to_string_lossy());
+    fits.then_some((rustc, library))
 }
 
-/// The first number of a version in a text.
-fn major(text: &str) -> Option<u32> {
+/// The first two numbers of a version in a text.
+fn release(text: &str) -> Option<(u32, u32)> {
     let start = text.find(|c: char| c.is_ascii_digit())?;
-    let digits = text[start..].split(|c: char| !c.is_ascii_digit()).next()?;
-    digits.parse().ok()
+    let mut numbers = text[start..].split(|c: char| !c.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
 #[cfg(test)]
@@ -209,7 +216,7 @@ mod tests {
     }
 
     fn packages(needs: &'static [Need], machine: &Fake) -> Vec<&'static str> {
-        missing(needs, machine)
+        missing(&[needs], machine)
             .iter()
             .map(|need| need.package)
             .collect()
@@ -247,19 +254,25 @@ mod tests {
     }
 
     #[test]
-    fn compiler_without_library_source_does_not_count() {
+    fn old_compiler_and_one_without_library_source_do_not_count() {
+        const RECENT: &str = "rustc 1.85.0 (4d91de4e4 2025-02-17) (built from a source tarball)";
         const COMPILER: &str = "/usr/bin/rustc";
         const SOURCE: &str = "/usr/lib/rustlib/src/rust/library/core/src/lib.rs";
         let without = Fake {
             programs: &[],
             files: &[COMPILER],
-            version: "",
+            version: RECENT,
         };
         assert!(packages(BUILD, &without).contains(&"rust-web-src"));
         let with = Fake {
             programs: &[],
             files: &[COMPILER, SOURCE],
-            version: "",
+            version: "rustc 1.63.0",
+        };
+        assert!(packages(BUILD, &with).contains(&"rustc-web"));
+        let with = Fake {
+            version: RECENT,
+            ..with
         };
         let missing = packages(BUILD, &with);
         assert!(!missing.contains(&"rust-web-src") && !missing.contains(&"rustc-web"));

@@ -4,6 +4,7 @@
 
 use crate::{
     apt,
+    cli::From,
     failure::{
         Failure,
         Result, //
@@ -22,9 +23,22 @@ const STEP: &str = "set the machine up";
 /// Debian's names of the emulator and of what it needs in the same version.
 const QEMU_PACKAGES: &str = "qemu-* seabios ipxe-qemu";
 
-/// Sees to it that all `needs` are met.
-pub(crate) fn ensure(lab: &Lab, needs: &'static [Need]) -> Result<()> {
-    let missing = needs::missing(needs, &ThisMachine);
+/// Sees to it that all needs are met that a kernel `from` there has, and those of a guest.
+pub(crate) fn ensure_guest(lab: &Lab, from: &From) -> Result<()> {
+    match from.built {
+        Some(_) => ensure(lab, &[needs::BOOT]),
+        None => ensure(lab, &[needs::BUILD, needs::BOOT]),
+    }
+}
+
+/// Sees to it that all needs in some lists are met.
+pub(crate) fn ensure(lab: &Lab, lists: &[&'static [Need]]) -> Result<()> {
+    if needs::missing(lists, &ThisMachine).is_empty() {
+        return Ok(());
+    }
+    // Another lab may be about to install the same.
+    let _lock = lab.lock("packages")?;
+    let missing = needs::missing(lists, &ThisMachine);
     if missing.is_empty() {
         return Ok(());
     }
@@ -40,7 +54,7 @@ pub(crate) fn ensure(lab: &Lab, needs: &'static [Need]) -> Result<()> {
     if lab.dry_run {
         return Ok(());
     }
-    let left = needs::missing(needs, &ThisMachine);
+    let left = needs::missing(lists, &ThisMachine);
     if left.is_empty() {
         return Ok(());
     }
@@ -51,12 +65,7 @@ pub(crate) fn ensure(lab: &Lab, needs: &'static [Need]) -> Result<()> {
 }
 
 fn install(lab: &Lab, missing: &[&Need], host: &Host) -> Result<()> {
-    let backported = |need: &&&Need| need.backport && host.codename == "bookworm";
-    let of = |backports: bool| -> Vec<&str> {
-        let wanted = missing.iter().filter(|need| backported(need) == backports);
-        wanted.map(|need| need.package).collect()
-    };
-    let (own, backports) = (of(false), of(true));
+    let (own, backports) = packages(missing, host);
     if !own.is_empty() {
         apt::install(lab, &own)?;
     }
@@ -65,6 +74,16 @@ fn install(lab: &Lab, missing: &[&Need], host: &Host) -> Result<()> {
         apt::Suite::open(lab, &host.codename, &suite)?.install(&backports, QEMU_PACKAGES)?;
     }
     Ok(())
+}
+
+/// The packages that the distribution itself has, and those that only its backports have.
+fn packages(missing: &[&Need], host: &Host) -> (Vec<&'static str>, Vec<&'static str>) {
+    let backported = |need: &&&Need| need.backport && host.codename == "bookworm";
+    let of = |backports: bool| {
+        let wanted = missing.iter().filter(|need| backported(need) == backports);
+        wanted.map(|need| need.package).collect()
+    };
+    (of(false), of(true))
 }
 
 fn refusal(missing: &[&Need], host: &Host) -> Failure {
@@ -77,12 +96,28 @@ fn refusal(missing: &[&Need], host: &Host) -> Failure {
         "missing here, and the lab can't install it ({who}); Debian's names:\n{}",
         lines(missing)
     );
-    let packages: Vec<_> = missing.iter().map(|need| need.package).collect();
     let failure = Failure::new(STEP, cause).exit_code(2);
     match host.distribution.as_str() {
-        "debian" => failure.repeat(format!("sudo apt-get install {}", packages.join(" "))),
-        _ => failure,
+        "debian" => failure.repeat(by_hand(missing, host)),
+        _ => failure.repeat("install these, then name a tree of Linux 7.3 by --tree PATH"),
     }
+}
+
+/// What an administrator has to type.
+fn by_hand(missing: &[&Need], host: &Host) -> String {
+    let (own, backports) = packages(missing, host);
+    let mut commands = Vec::new();
+    if !own.is_empty() {
+        commands.push(format!("sudo apt-get install {}", own.join(" ")));
+    }
+    if !backports.is_empty() {
+        commands.push(format!(
+            "sudo apt-get install -t {}-backports {}",
+            host.codename,
+            backports.join(" ")
+        ));
+    }
+    commands.join(" && ")
 }
 
 fn lines(needs: &[&Need]) -> String {
@@ -110,11 +145,15 @@ mod tests {
         for need in needs::BOOT {
             assert!(text.contains(need.package), "{text}");
         }
-        assert!(text.contains("not root") && text.contains("sudo apt-get install qemu"));
+        assert!(text.contains("not root"));
+        let command = "repeat: sudo apt-get install busybox-static fio \
+            && sudo apt-get install -t bookworm-backports qemu-system-x86";
+        assert!(text.ends_with(command), "{text}");
         assert_eq!(failure.code(), 2);
         host.distribution = "other".into();
         host.root = true;
         let text = refusal(&missing, &host).to_string();
         assert!(text.contains("not Debian") && !text.contains("sudo"));
+        assert!(text.contains("--tree PATH"));
     }
 }

@@ -35,7 +35,7 @@ pub(crate) struct Toolchain {
 impl Toolchain {
     /// Finds the tools, and installs those that are missing.
     pub(crate) fn get(lab: &Lab) -> Result<Self> {
-        setup::ensure(lab, needs::BUILD)?;
+        setup::ensure(lab, &[needs::BUILD])?;
         let missing = || Failure::new("find the Rust compiler", "none with its library's source");
         let debian = (
             "/usr/bin/rustc".into(),
