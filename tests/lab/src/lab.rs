@@ -2,10 +2,13 @@
 
 //! Where the lab works: checkout, cache and output folders, and how it talks to its user.
 
-use crate::failure::{
-    At,
-    Failure,
-    Result, //
+use crate::{
+    failure::{
+        At,
+        Failure,
+        Result, //
+    },
+    step::repeat_all,
 };
 use indicatif::{
     MultiProgress,
@@ -15,7 +18,10 @@ use indicatif::{
 use std::{
     env,
     fs,
-    fs::File,
+    fs::{
+        File,
+        TryLockError, //
+    },
     io::IsTerminal,
     path::{
         Path,
@@ -89,25 +95,35 @@ impl Lab {
         self.out.join("logs").join(format!("{}.log", slug(step)))
     }
 
-    /// Waits for sole use of one thing in the cache; the lock ends with the returned file.
-    pub(crate) fn lock(&self, what: &str) -> Result<File> {
-        let file = self.lock_file(what)?;
-        if file.try_lock().is_err() {
-            self.say(&format!("waiting for another lab that uses the {what}"));
-            file.lock().at(format!("lock the {what}"))?;
+    /// Waits for sole use of one thing in the cache; the lock ends with the returned file. A dry
+    /// run needs none.
+    pub(crate) fn lock(&self, what: &str) -> Result<Option<File>> {
+        if self.dry_run {
+            return Ok(None);
         }
-        Ok(file)
+        if let Some(file) = self.try_lock(what)? {
+            return Ok(Some(file));
+        }
+        self.say(&format!("waiting for another lab that uses the {what}"));
+        let file = self.lock_file(what)?;
+        file.lock().at(format!("lock the {what}"))?;
+        Ok(Some(file))
     }
 
-    /// Like [`Lab::lock`], but gives up at once.
+    /// Like [`Lab::lock`], but gives up at once if another lab has it.
     pub(crate) fn try_lock(&self, what: &str) -> Result<Option<File>> {
         let file = self.lock_file(what)?;
-        Ok(file.try_lock().is_ok().then_some(file))
+        match file.try_lock() {
+            Ok(()) => Ok(Some(file)),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(Failure::new(format!("lock the {what}"), error)),
+        }
     }
 
     fn lock_file(&self, what: &str) -> Result<File> {
         let folder = self.cache.join("lock");
-        make_dir(&folder)?;
+        let elsewhere = || format!("XDG_CACHE_HOME=/another/folder {}", repeat_all());
+        make_dir(&folder).map_err(|failure| failure.or_repeat(elsewhere))?;
         let path = folder.join(slug(what));
         File::create(&path).at(format!("open the lock {}", path.display()))
     }
@@ -124,8 +140,12 @@ pub(crate) fn replace_file(path: &Path, content: &[u8]) -> Result<()> {
         make_dir(folder)?;
     }
     let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
-    fs::write(&temporary, content).at(format!("write {}", temporary.display()))?;
-    fs::rename(&temporary, path).at(format!("write {}", path.display()))
+    let written = fs::write(&temporary, content).and_then(|()| fs::rename(&temporary, path));
+    if written.is_err() {
+        // A part of the content, which nobody is going to look for.
+        let _ = fs::remove_file(&temporary);
+    }
+    written.at(format!("write {}", path.display()))
 }
 
 /// A name for files, made from words for people.
@@ -176,6 +196,40 @@ mod tests {
             "build-the-base-kernel-make"
         );
         assert_eq!(slug("/a//b"), "a-b");
+    }
+
+    fn lab(name: &str, dry_run: bool) -> Lab {
+        let folder = format!("irqmod-lab-test-{name}-{}", std::process::id());
+        let cache = env::temp_dir().join(folder);
+        Lab {
+            cache,
+            ..Lab::new(dry_run).unwrap()
+        }
+    }
+
+    #[test]
+    fn a_lock_is_for_one_and_a_dry_run_leaves_no_trace() {
+        let lab = lab("lock", false);
+        let held = lab.lock("one thing").unwrap();
+        assert!(held.is_some());
+        assert!(lab.try_lock("one thing").unwrap().is_none());
+        assert!(lab.try_lock("another").unwrap().is_some());
+        drop(held);
+        assert!(lab.try_lock("one thing").unwrap().is_some());
+        fs::remove_dir_all(&lab.cache).unwrap();
+        let dry = self::lab("dry", true);
+        assert!(dry.lock("one thing").unwrap().is_none() && !dry.cache.exists());
+    }
+
+    #[test]
+    fn what_can_not_be_written_leaves_nothing() {
+        let folder = lab("replace", false).cache;
+        // A folder in the place of the file: the content can be written, but not put there.
+        make_dir(&folder.join("file/in it")).unwrap();
+        let failure = replace_file(&folder.join("file"), b"new").unwrap_err();
+        assert!(failure.to_string().contains("file"), "{failure}");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]
