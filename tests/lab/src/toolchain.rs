@@ -23,6 +23,7 @@ use std::{
 };
 
 const LLVM: &str = "-19";
+const BINDGEN: &str = "0.73.2";
 const LIBCLANG: &str = "/usr/lib/llvm-19/lib";
 
 /// What the kernel is built with.
@@ -81,11 +82,12 @@ impl Toolchain {
 fn bindgen(lab: &Lab) -> Result<PathBuf> {
     let root = lab.cache.join("tools");
     let program = root.join("bin/bindgen");
-    if program.is_file() {
+    let fits = || host::version(&program) == format!("bindgen {BINDGEN}");
+    if fits() {
         return Ok(program);
     }
     let _lock = lab.lock("tools")?;
-    if program.is_file() {
+    if fits() {
         return Ok(program);
     }
     let temporary = root.join("build");
@@ -94,7 +96,8 @@ fn bindgen(lab: &Lab) -> Result<PathBuf> {
     }
     let bar = lab.bar(1, "install bindgen (cargo install, 90 s)");
     Step::new(lab, "install bindgen", "cargo")
-        .args(["install", "bindgen-cli", "--locked", "--root"])
+        .args(["install", "bindgen-cli", "--version", BINDGEN, "--locked"])
+        .args(["--root"])
         .args([&root])
         .env("CARGO_TARGET_DIR", &temporary)
         .run()?;
