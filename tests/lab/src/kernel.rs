@@ -115,6 +115,13 @@ pub(crate) fn get(lab: &Lab, flavour: Flavour, from: &From) -> Result<Kernel> {
     }
     let toolchain = Toolchain::get(lab)?;
     let source = source::get(lab, from.tree.as_deref())?;
+    if let (Some(tree), false) = (source.own(), lab.dry_run) {
+        lab.say(&format!(
+            "irqmod goes into {0} (kbuild/integrate --revert {0} takes it out)",
+            tree.display()
+        ));
+        integrate(lab, tree)?;
+    }
     let dir = lab
         .cache
         .join("kernels")
@@ -154,11 +161,19 @@ fn built(dir: &Path, flavour: Flavour) -> Result<Kernel> {
 fn key(lab: &Lab, flavour: Flavour, source: &Source, toolchain: &Toolchain) -> Result<String> {
     let mut key = Key::new();
     key.part(source.version.as_bytes());
+    if let Some(tree) = source.own() {
+        key.stamps(tree)?;
+    }
     key.part(toolchain.versions().as_bytes());
     for input in INPUTS {
         key.path(&lab.root, Path::new(input))?;
     }
     Ok(format!("{}-{}", flavour.name(), key.name()))
+}
+
+fn integrate(lab: &Lab, tree: &Path) -> Result<()> {
+    let name = "integrate irqmod into the kernel tree";
+    Step::new(lab, name, "kbuild/integrate").args([tree]).run()
 }
 
 struct Build<'a> {
@@ -173,7 +188,7 @@ impl Build<'_> {
     fn run(&self, dir: &Path) -> Result<Kernel> {
         let name = self.flavour.name();
         let what = format!("build the {name} kernel of Linux {}", self.version);
-        self.integrate()?;
+        integrate(self.lab, &self.tree.source)?;
         self.configure()?;
         self.compile(&what)?;
         if self.lab.dry_run {
@@ -185,15 +200,6 @@ impl Build<'_> {
         self.keep(dir)?;
         let cause = "its products are not in the store";
         Kernel::stored(dir.to_path_buf()).ok_or_else(|| Failure::new(what, cause))
-    }
-
-    fn integrate(&self) -> Result<()> {
-        let step = Step::new(
-            self.lab,
-            "integrate irqmod into the kernel tree",
-            "kbuild/integrate",
-        );
-        step.args([&self.tree.source]).run()
     }
 
     /// Writes the configuration, but touches it only if it changes: make takes its age as a
@@ -234,21 +240,24 @@ impl Build<'_> {
     }
 
     fn compile(&self, what: &str) -> Result<()> {
+        let jobs = thread::available_parallelism().map_or(1, usize::from);
+        let step = self.make(&format!("build the {} kernel", self.flavour.name()));
+        let step = step.args([&format!("-j{jobs}"), "bzImage", "modules"]);
+        if self.lab.dry_run {
+            return step.run();
+        }
         let count = self.tree.output.join("lab.lines");
         let known = fs::read_to_string(&count)
             .ok()
             .and_then(|text| text.trim().parse().ok());
         let mut meter = Meter::new(self.lab, known.unwrap_or(LINES), what);
-        let jobs = thread::available_parallelism().map_or(1, usize::from);
         let mut lines = 0;
-        self.make(&format!("build the {} kernel", self.flavour.name()))
-            .args([&format!("-j{jobs}"), "bzImage", "modules"])
-            .run_with(|line| {
-                if line.starts_with("  ") {
-                    lines += 1;
-                    meter.advance(lines);
-                }
-            })?;
+        step.run_with(|line| {
+            if line.starts_with("  ") {
+                lines += 1;
+                meter.advance(lines);
+            }
+        })?;
         meter.finish();
         if known.is_none() && lines > LINES / 2 {
             replace_file(&count, lines.to_string().as_bytes())?;
@@ -256,6 +265,7 @@ impl Build<'_> {
         Ok(())
     }
 
+    /// Variables that a developer of kernels may have set for other trees lead nowhere else.
     fn make(&self, name: &str) -> Step<'_> {
         let (key, value) = self.toolchain.libclang();
         let mut step = Step::new(self.lab, name, "make");
@@ -265,6 +275,9 @@ impl Build<'_> {
         }
         step.args(self.toolchain.make_words())
             .env(key, value)
+            .env("ARCH", "x86")
+            .env("CROSS_COMPILE", "")
+            .env("KBUILD_OUTPUT", "")
             .env("KBUILD_BUILD_TIMESTAMP", "@0")
             .env("KBUILD_BUILD_USER", "irqmod")
             .env("KBUILD_BUILD_HOST", "lab")

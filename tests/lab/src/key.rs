@@ -8,6 +8,10 @@ use crate::failure::{
 };
 use std::{
     fs,
+    os::unix::{
+        ffi::OsStrExt,
+        fs::MetadataExt, //
+    },
     path::{
         Path,
         PathBuf, //
@@ -43,6 +47,25 @@ impl Key {
         } else if full.is_file() {
             self.part(path.to_string_lossy().as_bytes());
             self.part(&fs::read(&full).at(format!("read {}", full.display()))?);
+        }
+        Ok(())
+    }
+
+    /// Adds names, sizes and times of all files below a folder: for what make would build anew.
+    pub(crate) fn stamps(&mut self, folder: &Path) -> Result<()> {
+        for name in sorted(folder)? {
+            let path = folder.join(&name);
+            let data = fs::symlink_metadata(&path).at(format!("read {}", path.display()))?;
+            self.part(name.as_os_str().as_bytes());
+            if data.is_dir() {
+                self.stamps(&path)?;
+                // The end of a folder; no name is empty.
+                self.part(&[]);
+            } else {
+                self.part(&data.len().to_le_bytes());
+                self.part(&data.mtime().to_le_bytes());
+                self.part(&data.mtime_nsec().to_le_bytes());
+            }
         }
         Ok(())
     }
@@ -117,6 +140,33 @@ mod tests {
         assert_eq!(of(&root), renamed);
         fs::remove_dir_all(&root).unwrap();
         let all = [empty, one, other, renamed];
+        assert!((0..4).all(|i| (0..i).all(|j| all[i] != all[j])));
+    }
+
+    #[test]
+    fn an_edit_of_a_tree_is_noticed_without_reading_it() {
+        let root = std::env::temp_dir().join(format!("irqmod-stamps-{}", std::process::id()));
+        let now = || {
+            let mut key = Key::new();
+            key.stamps(&root).unwrap();
+            key.name()
+        };
+        fs::create_dir_all(root.join("d/e")).unwrap();
+        fs::create_dir_all(root.join(".git")).unwrap();
+        fs::write(root.join("d/x"), "1").unwrap();
+        let first = now();
+        fs::write(root.join(".git/index"), "1").unwrap();
+        assert_eq!(now(), first);
+        let file = fs::File::options().write(true).open(root.join("d/x"));
+        let time = std::time::SystemTime::UNIX_EPOCH;
+        file.unwrap().set_modified(time).unwrap();
+        let touched = now();
+        fs::rename(root.join("d/x"), root.join("d/e/x")).unwrap();
+        let moved = now();
+        fs::write(root.join("d/e/x"), "12").unwrap();
+        let edited = now();
+        fs::remove_dir_all(&root).unwrap();
+        let all = [first, touched, moved, edited];
         assert!((0..4).all(|i| (0..i).all(|j| all[i] != all[j])));
     }
 }

@@ -18,7 +18,10 @@ use crate::{
         make_dir,
         Lab, //
     },
-    step::Step,
+    step::{
+        quote,
+        Step, //
+    },
 };
 use std::{
     fs,
@@ -49,6 +52,11 @@ pub(crate) struct BuildTree {
 }
 
 impl Source {
+    /// The user's own tree, if it is that.
+    pub(crate) fn own(&self) -> Option<&Path> {
+        self.own.as_deref()
+    }
+
     /// The tree as it came, to look at.
     pub(crate) fn pristine(&self) -> PathBuf {
         let debian = || self.folder.join(PRISTINE);
@@ -105,19 +113,7 @@ pub(crate) fn get(lab: &Lab, tree: Option<&Path>) -> Result<Source> {
 fn own(lab: &Lab, tree: &Path) -> Result<Source> {
     let step = format!("use the kernel tree {}", tree.display());
     let tree = fs::canonicalize(tree).at(&step)?;
-    if !tree.join("rust/kernel/lib.rs").is_file() {
-        return Err(Failure::new(
-            step,
-            "this is no Linux source tree with Rust in it",
-        ));
-    }
-    if tree.join(".config").exists() || tree.join("include/config").exists() {
-        let cause =
-            "it was built in place; the lab builds beside the source and needs a clean tree";
-        return Err(
-            Failure::new(step, cause).repeat(format!("make -C {} mrproper", tree.display()))
-        );
-    }
+    fits(&tree, &step)?;
     let mut key = Key::new();
     key.part(tree.to_string_lossy().as_bytes());
     let makefile = fs::read_to_string(tree.join("Makefile")).at(&step)?;
@@ -127,6 +123,33 @@ fn own(lab: &Lab, tree: &Path) -> Result<Source> {
         version: format!("{name} {}", version(&makefile)),
         own: Some(tree),
     })
+}
+
+/// What make leaves in a tree that it has built in place, and asks to be removed.
+const BUILT_IN_PLACE: [&str; 3] = [
+    ".config",
+    "include/config",
+    "arch/x86/include/generated", //
+];
+
+/// Whether the kernel can be built beside this tree.
+fn fits(tree: &Path, step: &str) -> Result<()> {
+    if !tree.join("rust/kernel/lib.rs").is_file() {
+        let cause = "this is no Linux source tree with Rust in it";
+        return Err(Failure::new(step, cause));
+    }
+    let name = tree.to_string_lossy();
+    if name.contains(|c: char| c.is_whitespace() || c == ':') {
+        let cause = "the kernel's make refuses spaces and colons in the name of a folder";
+        return Err(Failure::new(step, cause));
+    }
+    if BUILT_IN_PLACE.iter().any(|mark| tree.join(mark).exists()) {
+        let cause =
+            "it was built in place; the lab builds beside the source and needs a clean tree";
+        let repeat = format!("make -C {} mrproper", quote(tree.as_os_str()));
+        return Err(Failure::new(step, cause).repeat(repeat));
+    }
+    Ok(())
 }
 
 /// The version that a kernel's Makefile states.
@@ -251,5 +274,22 @@ mod tests {
         let makefile =
             "# SPDX\nVERSION = 7\nPATCHLEVEL = 3\nSUBLEVEL = 4\nEXTRAVERSION =\nNAME = x\n";
         assert_eq!(version(makefile), "7.3.4");
+    }
+
+    #[test]
+    fn trees_that_can_not_be_built_are_told_from_others() {
+        let root = std::env::temp_dir().join(format!("irqmod-fits-{}", std::process::id()));
+        let refused = |tree: &Path| fits(tree, "step").err().map(|f| f.to_string());
+        let (good, bad) = (root.join("good"), root.join("not good"));
+        for tree in [&good, &bad] {
+            make_dir(&tree.join("rust/kernel")).unwrap();
+            assert!(refused(tree).unwrap().contains("no Linux source tree"));
+            fs::write(tree.join("rust/kernel/lib.rs"), "").unwrap();
+        }
+        assert_eq!(refused(&good), None);
+        assert!(refused(&bad).unwrap().contains("spaces"));
+        make_dir(&good.join("include/config")).unwrap();
+        assert!(refused(&good).unwrap().contains("mrproper"));
+        fs::remove_dir_all(&root).unwrap();
     }
 }
