@@ -45,6 +45,10 @@ use std::{
         Command,
         Stdio, //
     },
+    sync::atomic::{
+        AtomicU32,
+        Ordering, //
+    },
     thread,
     time::{
         Duration,
@@ -226,17 +230,17 @@ impl Vm {
         add(&["-append", &self.kernel_words(accel)]);
         add(&[
             "-chardev",
-            &format!("file,id=console,path={}", files.console.display()),
+            &format!("file,id=console,path={}", escaped(&files.console)),
         ]);
         add(&["-serial", "chardev:console"]);
         let socket = format!(
             "socket,id=channel,server=on,path={}",
-            files.channel.display()
+            escaped(&files.channel)
         );
         add(&["-chardev", &socket, "-serial", "chardev:channel"]);
         add(&[
             "-qmp",
-            &format!("unix:{},server=on,wait=off", files.monitor.display()),
+            &format!("unix:{},server=on,wait=off", escaped(&files.monitor)),
         ]);
         add(&[
             "-d",
@@ -325,15 +329,17 @@ impl Files {
     fn new(lab: &Lab, name: &str) -> Result<Self> {
         let (folder, lock) = own_folder(lab, name)?;
         make_dir(&folder)?;
-        // A socket's path may have 107 bytes only, so that it can't be in the checkout.
+        // A socket's path may have 107 bytes only, so that it can't be in the checkout, nor have
+        // the guest's name in it.
         let sockets = own::folder(&std::env::temp_dir())?;
+        let number = GUESTS.fetch_add(1, Ordering::Relaxed);
         let files = Self {
             console: folder.join("console.log"),
             guest_errors: folder.join("guest-errors.log"),
             qemu_log: folder.join("qemu.log"),
             initramfs: folder.join("initramfs.cpio"),
-            channel: sockets.join(format!("{name}.channel")),
-            monitor: sockets.join(format!("{name}.monitor")),
+            channel: sockets.join(format!("{number}.channel")),
+            monitor: sockets.join(format!("{number}.monitor")),
             sockets,
             folder,
             _lock: lock,
@@ -343,6 +349,14 @@ impl Files {
         }
         Ok(files)
     }
+}
+
+/// Guests of this process so far.
+static GUESTS: AtomicU32 = AtomicU32::new(0);
+
+/// A path as a value in a list of QEMU's options, where a comma ends it.
+fn escaped(path: &Path) -> String {
+    path.display().to_string().replace(',', ",,")
 }
 
 /// A guest's folder that no other lab uses now.
