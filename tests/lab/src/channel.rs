@@ -104,13 +104,12 @@ impl Channel {
         let mut buffer = [0; 65536];
         let mut told = 0;
         loop {
-            let (text, line) = split(&self.unread);
-            on_text(&text[told.min(text.len())..]);
+            let (text, record) = split(&self.unread, told);
+            on_text(&text[told..]);
             told = text.len();
-            if let Some(line) = line {
-                let record = parse(line)?;
+            if let Some((record, length)) = record {
                 let text = text.to_vec();
-                self.unread.drain(..text.len() + line.len() + 2);
+                self.unread.drain(..text.len() + length);
                 return Ok((text, record));
             }
             match self.stream.read(&mut buffer) {
@@ -126,32 +125,42 @@ impl Channel {
     }
 }
 
-/// Text before the first record, and that record's line if it is complete.
-fn split(bytes: &[u8]) -> (&[u8], Option<&[u8]>) {
-    let Some(start) = bytes.iter().position(|byte| *byte == RECORD) else {
-        return (bytes, None);
-    };
-    let (text, rest) = bytes.split_at(start);
-    let line = rest
-        .iter()
-        .position(|byte| *byte == b'\n')
-        .map(|end| &rest[1..end]);
-    (text, line)
+/// Longest line of a record.
+const LONGEST: usize = 64;
+
+/// Text before the first record; that record if it is complete, and its length.
+///
+/// A separator that starts no record is a part of what the command prints. The first `known` bytes
+/// are text.
+fn split(bytes: &[u8], known: usize) -> (&[u8], Option<(Record, usize)>) {
+    let mut from = known;
+    while let Some(at) = bytes[from..].iter().position(|byte| *byte == RECORD) {
+        let (text, rest) = bytes.split_at(from + at);
+        let window = &rest[1..rest.len().min(LONGEST)];
+        match window.iter().position(|byte| *byte == b'\n') {
+            Some(end) => {
+                if let Some(record) = parse(&window[..end]) {
+                    return (text, Some((record, end + 2)));
+                }
+            }
+            None if rest.len() < LONGEST => return (text, None),
+            None => {}
+        }
+        from += at + 1;
+    }
+    (bytes, None)
 }
 
-fn parse(line: &[u8]) -> Result<Record> {
-    let line = String::from_utf8_lossy(line);
-    let words: Vec<_> = line.split_whitespace().collect();
-    let end = |number: &str, code: &str| {
-        let (number, code) = (number.parse().ok()?, code.parse().ok()?);
-        Some(Record::End { number, code })
-    };
-    let record = match words.as_slice() {
+fn parse(line: &[u8]) -> Option<Record> {
+    let line = std::str::from_utf8(line).ok()?;
+    match line.trim_end().split(' ').collect::<Vec<_>>().as_slice() {
         ["ready"] => Some(Record::Ready),
-        ["end", number, code] => end(number, code),
+        ["end", number, code] => Some(Record::End {
+            number: number.parse().ok()?,
+            code: code.parse().ok()?,
+        }),
         _ => None,
-    };
-    record.ok_or_else(|| Failure::new(STEP, format!("not understood: {line:?}")))
+    }
 }
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -218,5 +227,17 @@ mod tests {
         assert_eq!(seen, b"output\nmore");
         guest.join().unwrap();
         assert!(channel.run("ls", limit, &mut |_| {}).is_err());
+    }
+
+    #[test]
+    fn a_separator_in_the_output_is_output() {
+        let record = Record::End { number: 7, code: 1 };
+        let text = b"a\x1eb\n\x1eend seven 1\n\x1e\xff\n\x1e\x1e";
+        let bytes = [text.as_slice(), b"\x1eend 7 1\nrest"].concat();
+        assert_eq!(split(&bytes, 0), (text.as_slice(), Some((record, 9))));
+        // It may still become a record, until it is too long for one.
+        assert_eq!(split(b"a\x1eend 7", 0), (b"a".as_slice(), None));
+        let long = [b"\x1e".as_slice(), &[b'x'; LONGEST]].concat();
+        assert_eq!(split(&long, 0), (long.as_slice(), None));
     }
 }
