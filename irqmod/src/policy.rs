@@ -20,6 +20,7 @@ pub mod overflow;
 pub mod resched;
 pub mod threaded;
 pub mod timer;
+pub mod workqueue;
 
 use crate::{
     ledger::Ledger,
@@ -219,6 +220,7 @@ macro_rules! for_each_policy {
             Overflow => overflow,
             Inflight => inflight,
             Timer => timer,
+            Workqueue => workqueue,
             Fair => fair,
         }
     };
