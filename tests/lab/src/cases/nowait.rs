@@ -169,7 +169,7 @@ fn writes(context: &Context<'_>) -> Result<Outcome> {
     let driver = Driver::Rust("irqpoll:mask=nowait");
     let plan = Plan::with_disks("nowait-writes", driver, [crowded_disk()], None);
     let mut rig = plan.vm(crowded).start(context)?;
-    let requests = context.count(2_000, 20_000);
+    let requests = context.count(500, 2_000);
     let command = Load::new("few", "randread")
         .set("bs", 4096)
         .set("ioengine", "io_uring")
