@@ -17,6 +17,7 @@ pub mod hardirq;
 pub mod inflight;
 pub mod irqpoll;
 pub mod overflow;
+pub mod rate;
 pub mod resched;
 pub mod threaded;
 pub mod timer;
@@ -221,6 +222,7 @@ macro_rules! for_each_policy {
             Inflight => inflight,
             Timer => timer,
             Workqueue => workqueue,
+            Rate => rate,
             Fair => fair,
         }
     };
