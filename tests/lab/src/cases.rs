@@ -2,6 +2,7 @@
 
 //! The cases that run in the booted guest.
 
+mod cost;
 mod data;
 mod faults;
 mod load;
@@ -19,6 +20,7 @@ pub(crate) fn all() -> Vec<Case> {
     all.extend(data::all());
     all.extend(policies::all());
     all.extend(nowait::all());
+    all.extend(cost::all());
     all.extend(teardown::all());
     all.extend(faults::all());
     all

@@ -33,6 +33,7 @@ use crate::{
     },
 };
 use args::RunArgs;
+use guest_agent::report::Report;
 use plan::{
     Key,
     Plan, //
@@ -49,6 +50,8 @@ use std::{
     time::Instant, //
 };
 use verdict::Outcome;
+
+pub(crate) use workload::Workload;
 
 /// Runs it.
 pub(crate) fn main(lab: &Lab, args: &RunArgs) -> Result<()> {
@@ -114,6 +117,57 @@ fn tell(lab: &Lab, plan: &Plan, args: &RunArgs) {
         "write results.json and index.html to {}",
         args.out.display()
     ));
+}
+
+/// A load with some policies as a test: all that is claimed of them there has to hold.
+pub(crate) fn test(
+    lab: &Lab,
+    kernel: &Kernel,
+    workload: Workload,
+    policies: &[&str],
+    ms: u64,
+) -> Result<String> {
+    let plan = Plan::of(workload, policies, ms);
+    let mut job = Job {
+        lab,
+        kernel,
+        plan: &plan,
+        exact: exact_shares(kernel),
+        release: kernel.release.clone(),
+        notes: Vec::new(),
+    };
+    all_hold(&verdict::judge(&job.rows()))
+}
+
+/// The same for single requests whose reports were made elsewhere, each under the policy it comes
+/// with.
+pub(crate) fn test_alone(reports: &[(&str, Report)]) -> Result<String> {
+    let row = |(policy, report): &(&str, Report)| {
+        let key = Key {
+            workload: Workload::Qd1,
+            driver: Workload::Qd1.ours(),
+            policy: (*policy).to_owned(),
+        };
+        let repeat = Repeat::new(report, &[], false);
+        Row::new(&key, report.window_ns / 1_000_000, vec![repeat])
+    };
+    let rows: Vec<Row> = reports.iter().map(row).collect();
+    all_hold(&verdict::judge(&rows))
+}
+
+fn all_hold(checks: &[verdict::Check]) -> Result<String> {
+    let failed: Vec<&verdict::Check> = checks
+        .iter()
+        .filter(|check| check.outcome == Outcome::Fail)
+        .collect();
+    match failed.is_empty() {
+        true => Ok(format!("{} claims hold", checks.len())),
+        false => {
+            let lines = failed.iter().map(|c| format!("{}: {}", c.what, c.figures));
+            let cause = lines.collect::<Vec<_>>().join("; ");
+            Err(Failure::new("judge the figures", cause))
+        }
+    }
 }
 
 /// Whether the kernel accounts for the time of interrupts by the clock.
@@ -285,6 +339,14 @@ mod tests {
         let failure = conclude(&results).unwrap_err();
         assert!(failure.to_string().contains("1 of 33"));
         assert_ne!(failure.code(), 0);
+    }
+
+    #[test]
+    fn a_claim_that_does_not_hold_fails_a_test() {
+        let checks = verdict::judge(&verdict::tests::good());
+        assert_eq!(all_hold(&checks).unwrap(), "33 claims hold");
+        let empty = [("hardirq", Report::default())];
+        assert!(test_alone(&empty).is_err());
     }
 
     #[test]

@@ -5,6 +5,7 @@
 use super::{
     load::Load,
     rig::{
+        self,
         Driver,
         Plan,
         Store,
@@ -34,22 +35,32 @@ pub(crate) fn all() -> Vec<Case> {
     let mut all = Vec::new();
     for driver in ALL {
         for bounce in [false, true] {
-            let kind = if bounce { "swiotlb" } else { "plain" };
-            let name = format!("verify-{}-{kind}", driver.name());
-            let ids: &[&str] = if bounce { &["SWI-02"] } else { &["BLK-01"] };
-            let about = "checksums of blocks of 512 B to 1 MiB in misaligned buffers";
-            let body = {
-                let name = name.clone();
-                move |context: &Context<'_>| verify(context, &name, driver, bounce)
-            };
-            all.push(Case::new(name, ids, about, body));
+            all.push(verified(driver, bounce, SHORT));
         }
+    }
+    for driver in rig::more() {
+        all.push(verified(driver, true, SHORTEST));
     }
     let about = "transfers that need exactly so many list entries, aligned and not";
     all.push(Case::new("lists", &["BLK-01", "BLK-02"], about, lists));
     let about = "controllers with queues of 2 to 2048 entries, more requests than entries";
     all.push(Case::new("depths", &["RING-05"], about, depths));
     all
+}
+
+fn verified(driver: Driver, bounce: bool, short: &'static [Pass]) -> Case {
+    let kind = if bounce { "swiotlb" } else { "plain" };
+    let name = format!("verify-{}-{kind}", driver.name());
+    let ids: &[&str] = if bounce { &["SWI-02"] } else { &["BLK-01"] };
+    let about = "checksums of blocks of 512 B to 1 MiB in misaligned buffers";
+    let body = {
+        let name = name.clone();
+        move |context: &Context<'_>| {
+            let passes = if context.long { LONG } else { short };
+            verify(context, &name, driver, bounce, passes)
+        }
+    };
+    Case::new(name, ids, about, body)
 }
 
 fn bounced(vm: Vm) -> Vm {
@@ -65,6 +76,8 @@ const SHORT: &[Pass] = &[
     ("io_uring", 1, 4, 1028),
 ];
 
+const SHORTEST: &[Pass] = &[("io_uring", 64, 2, 512)];
+
 const LONG: &[Pass] = &[
     ("libaio", 1, 1, 0),
     ("libaio", 32, 1, 4),
@@ -75,10 +88,15 @@ const LONG: &[Pass] = &[
     ("io_uring", 256, 4, 4),
 ];
 
-fn verify(context: &Context<'_>, name: &str, driver: Driver, bounce: bool) -> Result<Outcome> {
+fn verify(
+    context: &Context<'_>,
+    name: &str,
+    driver: Driver,
+    bounce: bool,
+    passes: &[Pass],
+) -> Result<Outcome> {
     let plan = Plan::new(name, driver)?;
     let mut rig = if bounce { plan.vm(bounced) } else { plan }.start(context)?;
-    let passes = if context.long { LONG } else { SHORT };
     let mib = context.count(24, 96);
     for (number, (engine, depth, jobs, offset)) in passes.iter().enumerate() {
         let load = Load::verify(&format!("verify{number}"), engine, *depth, *jobs, mib)

@@ -31,7 +31,9 @@ pub(crate) fn all() -> Vec<Case> {
     for driver in ALL {
         let name = driver.name();
         let about = "resets under load with all of the kernel's detectors on";
-        let body = move |context: &Context<'_>| teardown::reset(context, driver, Flavour::Debug);
+        let body = move |context: &Context<'_>| {
+            teardown::reset(context, driver, Flavour::Debug, context.count(6, 50))
+        };
         all.push(Case::new(
             format!("debug-reset-{name}"),
             &["ATOM-01", "TEAR-01"],

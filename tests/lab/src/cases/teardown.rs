@@ -5,6 +5,7 @@
 use super::{
     load::Load,
     rig::{
+        self,
         Driver,
         Plan,
         Rig,
@@ -33,9 +34,7 @@ pub(crate) fn all() -> Vec<Case> {
     let mut all = Vec::new();
     for driver in ALL {
         let name = driver.name();
-        let about = "resets under load; every block is what was written";
-        let body = move |context: &Context<'_>| reset(context, driver, Flavour::Base);
-        all.push(Case::new(format!("reset-{name}"), IDS, about, body));
+        all.push(resets(driver, 12));
         let about = "the driver is taken off the device and put back, under load";
         let body = move |context: &Context<'_>| rebind(context, driver);
         all.push(Case::new(
@@ -53,16 +52,30 @@ pub(crate) fn all() -> Vec<Case> {
             body,
         ));
     }
+    all.extend(rig::more().into_iter().map(|driver| resets(driver, 5)));
     all
 }
 
-/// Resets while checksummed blocks are written and read back.
-pub(crate) fn reset(context: &Context<'_>, driver: Driver, flavour: Flavour) -> Result<Outcome> {
-    let (kind, short) = match flavour {
-        Flavour::Base => ("", 12),
-        Flavour::Debug => ("debug-", 6),
+fn resets(driver: Driver, short: u32) -> Case {
+    let about = "resets under load; every block is what was written";
+    let body = move |context: &Context<'_>| {
+        let rounds = context.count(short, 50);
+        reset(context, driver, Flavour::Base, rounds)
     };
-    let rounds = context.count(short, 50);
+    Case::new(format!("reset-{}", driver.name()), IDS, about, body)
+}
+
+/// Resets while checksummed blocks are written and read back.
+pub(crate) fn reset(
+    context: &Context<'_>,
+    driver: Driver,
+    flavour: Flavour,
+    rounds: u32,
+) -> Result<Outcome> {
+    let kind = match flavour {
+        Flavour::Base => "",
+        Flavour::Debug => "debug-",
+    };
     let plan = Plan::new(&format!("{kind}reset-{}", driver.name()), driver)?.flavour(flavour);
     let mut rig = plan.start(context)?;
     let load = Load::verify("reset", "io_uring", 32, 2, 64);

@@ -2,7 +2,13 @@
 
 //! Words of `cargo lab run`.
 
-use super::workload::Workload;
+use super::{
+    plan::{
+        COST_NS,
+        GAP_NS, //
+    },
+    workload::Workload,
+};
 use crate::cli::From;
 use clap::Args;
 use std::path::PathBuf;
@@ -33,10 +39,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = seconds)]
     pub(crate) seconds: Option<f64>,
     /// Synthetic and hot24: what one completion costs CPU 0, in nanoseconds.
-    #[arg(long, value_name = "NS", default_value_t = 14_000, allow_negative_numbers = true, value_parser = nanoseconds)]
+    #[arg(long, value_name = "NS", default_value_t = COST_NS, allow_negative_numbers = true, value_parser = nanoseconds)]
     pub(crate) cost_ns: u64,
     /// Synthetic: time between two completions of one device, in nanoseconds; hot24: ten times it.
-    #[arg(long, value_name = "NS", default_value_t = 24_000, allow_negative_numbers = true, value_parser = nanoseconds)]
+    #[arg(long, value_name = "NS", default_value_t = GAP_NS, allow_negative_numbers = true, value_parser = nanoseconds)]
     pub(crate) gap_ns: u64,
     /// Run each row twice and print how far the two are apart; nothing else is judged.
     #[arg(long, conflicts_with_all = ["repeats", "quick"])]

@@ -28,6 +28,11 @@ impl fmt::Display for Key {
     }
 }
 
+/// What one completion of the synthetic load costs, if nothing else is said.
+pub(crate) const COST_NS: u64 = 14_000;
+/// Time between two completions of one of its devices, if nothing else is said.
+pub(crate) const GAP_NS: u64 = 24_000;
+
 /// Everything that is going to happen.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
@@ -67,6 +72,24 @@ impl Plan {
             storm_ms: ms(storm),
             cost_ns: args.cost_ns,
             gap_ns: args.gap_ns,
+        }
+    }
+
+    /// One load of `ms` milliseconds, once with each of some policies of ours.
+    pub(crate) fn of(workload: Workload, policies: &[&str], ms: u64) -> Self {
+        let key = |policy: &&str| Key {
+            workload,
+            driver: workload.ours(),
+            policy: (*policy).to_owned(),
+        };
+        Self {
+            rows: policies.iter().map(key).collect(),
+            repeats: 1,
+            aa: false,
+            qd1_ms: ms,
+            storm_ms: ms,
+            cost_ns: COST_NS,
+            gap_ns: GAP_NS,
         }
     }
 
@@ -149,8 +172,8 @@ pub(crate) mod tests {
             rows: None,
             repeats: None,
             seconds: None,
-            cost_ns: 14_000,
-            gap_ns: 24_000,
+            cost_ns: COST_NS,
+            gap_ns: GAP_NS,
             aa: false,
             from: crate::cli::From::default(),
         }

@@ -106,12 +106,20 @@ impl Workload {
         }
     }
 
-    /// Whose drivers have rows; ours is the last.
+    /// Whose drivers have rows; ours is one of them.
     pub(crate) fn drivers(self) -> &'static [Driver] {
         match self {
             Self::Qd1 | Self::Storm => &[Driver::C, Driver::Rust],
             Self::Hog | Self::Dense => &[Driver::Rust],
             Self::Synthetic | Self::Hot24 => &[Driver::Edu],
+        }
+    }
+
+    /// Our driver.
+    pub(crate) fn ours(self) -> Driver {
+        match self.has_disks() {
+            true => Driver::Rust,
+            false => Driver::Edu,
         }
     }
 
@@ -215,6 +223,13 @@ mod tests {
             for policy in workload.policies(false) {
                 assert!(irqmod::params::parse(policy).is_ok(), "{policy}");
             }
+        }
+    }
+
+    #[test]
+    fn ours_has_rows() {
+        for workload in Workload::ALL {
+            assert!(workload.drivers().contains(&workload.ours()));
         }
     }
 

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What policies cost while nothing is wrong, and what they are worth when much is.
+
+use super::rig::{
+    Driver,
+    Plan,
+    Rig, //
+};
+use crate::{
+    disk::Disk,
+    failure::{
+        At,
+        Result, //
+    },
+    run::{
+        self,
+        Workload, //
+    },
+    test::{
+        Case,
+        Context,
+        Outcome, //
+    },
+    vm::Time,
+};
+use guest_agent::report::Report;
+use irqmod::policy::Config;
+
+/// The cases.
+pub(crate) fn all() -> Vec<Case> {
+    vec![
+        Case::new(
+            "cost",
+            &["PERF-01", "PERF-03"],
+            "a single request under each policy: latency, switches, interrupts",
+            cost,
+        ),
+        Case::new(
+            "hot24",
+            &["STORM-01"],
+            "24 sources on CPU 0, none of them much: it does not starve",
+            many,
+        ),
+    ]
+}
+
+/// All in one boot, since only the policies are to differ. The baseline is measured at both ends.
+fn cost(context: &Context<'_>) -> Result<Outcome> {
+    let base = Driver::Rust("hardirq");
+    let disk = Disk::null("d0", 1 << 30).ioqpairs(2).set("dbcs", "off");
+    let mut rig = Plan::with_disks("cost", base, [disk], None)
+        .parameters(QUEUES)
+        .vm(|vm| {
+            vm.time(Time::Virtual)
+                .cmdline("isolcpus=managed_irq,1 tsc=noirqtime")
+        })
+        .start(context)?;
+    let ms = context.count(300, 2000);
+    let policies = Config::NAMES.iter().copied().chain(["hardirq"]);
+    let reports = policies
+        .map(|policy| Ok((policy, alone(&mut rig, policy, ms)?)))
+        .collect::<Result<Vec<_>>>()?;
+    rig.finish()?;
+    let note = run::test_alone(&reports)?;
+    Ok(Outcome::pass(format!(
+        "{} policies: {note}",
+        Config::NAMES.len()
+    )))
+}
+
+/// One queue for reads, one for everything else: completions stay in the handler.
+const QUEUES: &str = "write_queues=1";
+
+fn alone(rig: &mut Rig, policy: &'static str, ms: u32) -> Result<Report> {
+    let load = Driver::Rust(policy).insmod(QUEUES);
+    rig.sh(&format!("rmmod nvme_rust && {load} && wait_disk"))?;
+    let agent = format!("guest-agent load --ms {ms} --depth 1 --nap-us 5000 $DISK@1");
+    let text = rig.sh(&format!("sleep 0.5; {agent}"))?;
+    serde_json::from_str(&text).at("read the agent's report")
+}
+
+/// The policies that claim to protect a CPU.
+fn many(context: &Context<'_>) -> Result<Outcome> {
+    let known = |name: &&str| Config::NAMES.contains(name);
+    let policies: Vec<&str> = ["hardirq", "resched", "fair"]
+        .into_iter()
+        .filter(known)
+        .collect();
+    let kernel = context.kernel(crate::kernel::Flavour::Base)?;
+    let ms = context.count(1000, 4000).into();
+    let note = run::test(context.lab, kernel, Workload::Hot24, &policies, ms)?;
+    Ok(Outcome::pass(note))
+}
