@@ -255,7 +255,8 @@ fn line(row: &Row) -> String {
 fn report(lab: &Lab, rows: &[Row]) -> Result<ExitCode> {
     let results = lab.out.join("test/results.json");
     let text = serde_json::to_string_pretty(rows).at("write the results")?;
-    replace_file(&results, text.as_bytes())?;
+    // What can't be kept is shown nevertheless.
+    let written = replace_file(&results, text.as_bytes());
     println!();
     for row in rows {
         println!(
@@ -272,6 +273,7 @@ fn report(lab: &Lab, rows: &[Row]) -> Result<ExitCode> {
         println!("  again:  cargo lab test {}", row.name);
     }
     println!("\nresults: {}\n{}", results.display(), closing(rows));
+    written?;
     Ok(ExitCode::from(u8::from(!failures.is_empty())))
 }
 
