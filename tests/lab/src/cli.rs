@@ -106,7 +106,8 @@ pub(crate) struct VmArgs {
     /// Stop the command after this many seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 600)]
     pub(crate) limit: u64,
-    /// The command, run by the guest's shell.
+    /// The command: its words, put together with spaces, are run by the guest's shell (like ssh
+    /// does); its standard input is empty, and its exit code becomes that of the lab.
     #[arg(last = true, required = true, value_name = "CMD")]
     pub(crate) command: Vec<String>,
 }
