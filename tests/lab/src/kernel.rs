@@ -44,6 +44,7 @@ const INPUTS: &[&str] = &[
     "kbuild/files",
     "kbuild/patches",
     "kbuild/integrate",
+    "kbuild/integration",
     "kbuild/kernel.config",
     "kbuild/debug.config",
     "kbuild/kasan.config",
