@@ -20,5 +20,5 @@ def read(path):
     """The bytes of a file, or None where there is none."""
     try:
         return path.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return None

@@ -56,6 +56,8 @@ def crate_sources():
     vendor = vendored()
     for name, (spdx, skipped) in CRATES.items():
         base = vendor / name / "src"
+        if not (base / "lib.rs").is_file():
+            raise Refused(f"{base}/lib.rs: not there, the cache is damaged; remove {vendor} and run again")
         for path in sorted(base.rglob("*.rs")):
             inside = str(path.relative_to(base))
             if not any(fnmatch.fnmatch(inside, pattern) for pattern in skipped):
@@ -84,13 +86,24 @@ def vendored():
     key = digest("\n".join(block for _, block in locked.values()).encode())[:16]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "irqmod" / "vendor"
     done = cache / key
-    if not done.is_dir():
+    if done.is_dir():
+        return done
+    try:
         cache.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".fetch-", dir=cache) as temp:
             fetch(Path(temp), locked)
-            with contextlib.suppress(OSError):  # another run was first
-                os.rename(Path(temp) / "vendor", done)
+            keep(Path(temp) / "vendor", done)
+    except OSError as error:
+        raise Refused(f"{error}: no place for the crates; XDG_CACHE_HOME=FOLDER names another") from None
     return done
+
+
+def keep(fetched, done):
+    try:
+        os.rename(fetched, done)
+    except OSError:
+        if not done.is_dir():  # otherwise another run was first
+            raise
 
 
 def fetch(temp, locked):

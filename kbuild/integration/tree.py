@@ -39,19 +39,35 @@ class Record:
             data = json.loads(stored) if stored else {}
             self.edited, self.created = data.get("edited", {}), data.get("created", {})
             self.dirs, self.series = data.get("dirs", []), data.get("series", [])
-        except (ValueError, AttributeError):
+            inside = all(map(is_inside, (*self.edited, *self.created, *self.dirs, *self.series)))
+        except (ValueError, AttributeError, TypeError):
+            inside = False
+        if not inside:
             raise Refused(f"{self.base / 'record.json'} is damaged; remove {self.base} and run again "
-                          "(applied patches are recognised)") from None
+                          "(applied patches are recognised)")
         self.exists = stored is not None
 
     def write(self, path, data, mode=0o644):
         """Replaces a file of the tree as a whole or not at all."""
         temp = self.base / "tmp"
-        temp.mkdir(parents=True, exist_ok=True)
+        self._mkdir(temp)
         (temp / "file").write_bytes(data)
         os.chmod(temp / "file", mode)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        self._own(temp / "file")
+        self._mkdir(path.parent)
         os.replace(temp / "file", path)
+
+    def _mkdir(self, path):
+        if not path.is_dir():
+            self._mkdir(path.parent)
+            path.mkdir(exist_ok=True)
+            self._own(path)
+
+    def _own(self, path):
+        """What root puts into somebody's tree is theirs."""
+        owner = self.base.parent.stat()
+        if os.geteuid() == 0 and owner.st_uid != 0:
+            os.chown(path, owner.st_uid, owner.st_gid)
 
     def original(self, path):
         return read(self.base / "orig" / path)
@@ -73,6 +89,11 @@ class Record:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self.base / "record.json")
         shutil.rmtree(self.base, ignore_errors=True)
+
+
+def is_inside(path):
+    """Whether a path in a record, which came with the tree, stays in the tree."""
+    return not os.path.isabs(path) and ".." not in Path(path).parts
 
 
 def is_product(path):
@@ -131,7 +152,17 @@ class Tree:
             if data is not None and data != new and digest(data) not in ours and not self.force:
                 self.problems.append(f"{path}: " + ("was changed here since it was copied"
                                      if ours else "exists and is not ours") + " (--force: overwrite it)")
+            if data is None and new is not None:
+                self._look_for_room(path)
             self.plan[path] = new
+
+    def _look_for_room(self, path):
+        """A folder in the place of a file or a file in the place of a folder isn't for us to remove."""
+        problems = [f"{path}: is not a file"] if os.path.lexists(self.path / path) else []
+        for parent in map(str, Path(path).parents):
+            if os.path.lexists(self.path / parent) and not (self.path / parent).is_dir():
+                problems.append(f"{parent}: is not a folder")
+        self.problems += [problem for problem in problems if problem not in self.problems]
 
     def changes(self):
         return [(path, new) for path, new in sorted(self.plan.items()) if new != self.now(path)]
