@@ -13,6 +13,7 @@ use crate::{
         At,
         Result, //
     },
+    kernel::Flavour,
     run::{
         self,
         Workload, //
@@ -40,7 +41,13 @@ pub(crate) fn all() -> Vec<Case> {
             "hot24",
             &["STORM-01"],
             "24 sources on CPU 0, none of them much: it does not starve",
-            many,
+            |context| loaded(context, Workload::Hot24, &["hardirq", "resched", "fair"]),
+        ),
+        Case::new(
+            "push",
+            &["STORM-02"],
+            "the timer with push, short and long: CPU 0 does not starve",
+            |context| loaded(context, Workload::Storm, PUSHES),
         ),
     ]
 }
@@ -80,15 +87,11 @@ fn alone(rig: &mut Rig, policy: &'static str, ms: u32) -> Result<Report> {
     serde_json::from_str(&text).at("read the agent's report")
 }
 
-/// The policies that claim to protect a CPU.
-fn many(context: &Context<'_>) -> Result<Outcome> {
-    let known = |name: &&str| Config::NAMES.contains(name);
-    let policies: Vec<&str> = ["hardirq", "resched", "fair"]
-        .into_iter()
-        .filter(known)
-        .collect();
-    let kernel = context.kernel(crate::kernel::Flavour::Base)?;
+const PUSHES: &[&str] = &["timer:delay_us=10", "timer:delay_us=500"];
+
+/// All that is claimed of these policies under a load holds.
+fn loaded(context: &Context<'_>, workload: Workload, policies: &[&str]) -> Result<Outcome> {
+    let kernel = context.kernel(Flavour::Base)?;
     let ms = context.count(1000, 4000).into();
-    let note = run::test(context.lab, kernel, Workload::Hot24, &policies, ms)?;
-    Ok(Outcome::pass(note))
+    run::test(context.lab, kernel, workload, policies, ms).map(Outcome::pass)
 }

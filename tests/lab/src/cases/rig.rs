@@ -56,6 +56,8 @@ pub(crate) const ALL: [Driver; 4] = [Driver::C, POLICIES[0], POLICIES[1], POLICI
 const EAGER: &[&str] = &[
     "overflow:budget=1",
     "inflight:high=2,low=1",
+    "rate:interval_us=1000,window=512",
+    "workqueue:direct=0",
     "fair:share_percent=10,window_us=500",
 ];
 

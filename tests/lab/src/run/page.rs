@@ -390,7 +390,7 @@ pub(crate) mod tests {
             "Latency of a request",
             "What CPU 0 does",
             "soft lockup",
-            "All 33 checks hold",
+            "All 35 checks hold",
         ] {
             assert!(page.contains(text), "{text}");
         }
@@ -406,7 +406,7 @@ pub(crate) mod tests {
         let mut results = results();
         results.checks[0].outcome = Outcome::Fail;
         let page = render(&results).unwrap();
-        assert!(page.contains("1 of 33 checks fail"));
+        assert!(page.contains("1 of 35 checks fail"));
         assert!(page.contains("<b class=\"bad\">FAIL</b>"));
     }
 

@@ -132,6 +132,9 @@ fn crowded(rows: &[Row], row: &Row) -> Vec<Check> {
         }
         (_, "resched") => vec![Some(serves(row, Some(RESCHED_WAIT_MS)))],
         (_, "threaded") => vec![Some(serves(row, None))],
+        (Workload::Storm, "timer") if key(row, "push") == Some(1) => {
+            vec![Some(serves(row, None))]
+        }
         // The requests of `synthetic` wait in rings of thousands, whoever collects them.
         (Workload::Synthetic, "fair") => {
             vec![Some(serves(row, Some(FAIR_WAIT_MS))), as_fast(98.5)]
@@ -340,6 +343,7 @@ pub(crate) mod tests {
             (Storm, Rust, "resched", Pass, 42_700.0, 370.0),
             (Storm, Rust, "threaded", Pass, 42_000.0, 950.0),
             (Storm, Rust, "fair", Pass, 42_300.0, 8.0),
+            (Storm, Rust, "timer", Pass, 39_000.0, 90.0),
             (Hog, Rust, "hardirq", Stall, 42_700.0, 4000.0),
             (Hog, Rust, "fair", Pass, 41_000.0, 9.0),
             (Dense, Rust, "hardirq", Pass, 100_000.0, 48.0),
@@ -350,6 +354,7 @@ pub(crate) mod tests {
             (Synthetic, Edu, "fair", Pass, 69_200.0, 3.0),
             (Hot24, Edu, "hardirq", Stall, 70_000.0, 4000.0),
             (Hot24, Edu, "resched", Pass, 70_000.0, 400.0),
+            (Hot24, Edu, "timer:push=0", Stall, 70_000.0, 4000.0),
             (Hot24, Edu, "rate", Stall, 70_000.0, 4000.0),
         ]
         .map(row)
@@ -411,7 +416,7 @@ pub(crate) mod tests {
             checks.iter().all(|c| c.outcome == Outcome::Pass),
             "{checks:?}"
         );
-        assert_eq!(checks.len(), 33);
+        assert_eq!(checks.len(), 35);
     }
 
     #[test]
@@ -421,6 +426,7 @@ pub(crate) mod tests {
             "storm rust hardirq",
             "synthetic edu hardirq",
             "hot24 edu hardirq",
+            "hot24 edu timer:push=0",
             "hot24 edu rate",
         ] {
             let what = planted_one(name, |r| {
@@ -464,6 +470,7 @@ pub(crate) mod tests {
             "storm rust threaded",
             "storm c threaded",
             "storm rust fair",
+            "storm rust timer",
             "hog rust fair",
             "dense rust fair",
             "synthetic edu resched",
@@ -573,6 +580,9 @@ pub(crate) mod tests {
         assert_eq!(key(&with("resched"), "delay_us"), None);
         assert_eq!(key(&with("hardirq"), "budget"), None);
         assert_eq!(fixed_delay_us(&with("resched")), 0.0);
+        assert_eq!(fixed_delay_us(&with("timer:delay_us=50")), 50.0);
+        assert_eq!(fixed_delay_us(&with("timer:hardirq_percent=5")), 0.0);
+        assert_eq!(key(&with("timer:delay_us=50"), "push"), Some(1));
     }
 
     #[test]
