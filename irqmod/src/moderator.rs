@@ -564,6 +564,10 @@ impl Moderator {
     /// requested again.
     pub fn pause<S: Source, P: Platform>(&self, source: &S, platform: &P) {
         match self.state.transition_to_paused() {
+            // By a pause that found the device unreachable, and so left the line open?
+            Pause::Already if !self.state.snapshot().is_shut() => {
+                self.exclude_handler(source, platform);
+            }
             Pause::Already => (),
             Pause::Plain => self.join_handler(platform),
             Pause::Dedicated => self.quiesce(source, platform),
@@ -585,8 +589,18 @@ impl Moderator {
         // telling it: what it owned is taken over below.
         platform.join_deferred();
         let disowned = platform.locked(|| self.state.transition_to_disowned());
-        if disowned == Disown::Unmasked && source.reachable() {
+        if disowned == Disown::Unmasked {
+            self.exclude_handler(source, platform);
+        }
+    }
+
+    /// Masks the line of a paused source. While the device is unreachable the handler leaves the
+    /// source alone as it is, and only one that saw it reachable is waited for.
+    fn exclude_handler<S: Source, P: Platform>(&self, source: &S, platform: &P) {
+        if source.reachable() {
             self.keep(platform, platform.mask_sync());
+        } else {
+            platform.synchronize();
         }
     }
 
@@ -622,7 +636,8 @@ impl Moderator {
             Stop::Already => return,
             Stop::Plain => return self.join_handler(platform),
             Stop::Dedicated => self.quiesce(source, platform),
-            Stop::DedicatedPaused => (),
+            // The pause may have left the line open, of a device that is reachable again.
+            Stop::DedicatedPaused => platform.synchronize(),
         }
         platform.enable_deferred();
         if !source.reachable() {

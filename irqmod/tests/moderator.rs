@@ -649,6 +649,48 @@ fn resume_while_unreachable_changes_nothing() {
 }
 
 #[test]
+fn bal_03_pause_joins_the_handler_of_a_device_that_just_became_unreachable() {
+    let rig = Rig::resched(256);
+    rig.queue.set_reachable(false);
+    rig.pause();
+    let trace = rig.take_trace();
+    let joins = ["synchronize", "join_deferred", "synchronize"];
+    assert_eq!(trace, joins, "a handler may have seen it reachable");
+    assert_eq!(rig.depth.get(), 0);
+}
+
+#[test]
+fn bal_03_pause_of_a_device_that_is_reachable_again_masks() {
+    let rig = Rig::resched(256);
+    rig.queue.set_reachable(false);
+    rig.pause();
+    rig.queue.set_reachable(true);
+    rig.pause();
+    assert_eq!(rig.moderator.snapshot(), PAUSED);
+    rig.queue.post(1);
+    assert_eq!(rig.handler(), Handled::Handled);
+    assert_eq!(rig.queue.waiting(), 1, "nobody drains after a pause");
+    rig.pause();
+    assert_eq!(rig.depth.get(), 1);
+    rig.resume();
+    rig.settle();
+    assert_eq!(rig.depth.get(), 0);
+    assert_eq!(rig.queue.waiting(), 0);
+}
+
+#[test]
+fn bal_03_stop_after_a_pause_that_left_the_line_open_joins_the_handler() {
+    let rig = Rig::resched(256);
+    rig.queue.set_reachable(false);
+    rig.pause();
+    rig.queue.set_reachable(true);
+    rig.take_trace();
+    rig.stop();
+    assert_eq!(rig.take_trace(), ["synchronize", "enable_deferred"]);
+    assert_eq!(rig.depth.get(), 0);
+}
+
+#[test]
 fn exclusive_needs_no_line() {
     let rig = Rig::unrequested(Config::HARDIRQ);
     rig.queue.post(3);
