@@ -85,6 +85,8 @@ pub struct Ledger {
     /// Up to when the account is kept.
     seen: Instant,
     deferring: bool,
+    /// The completion thread was told to sleep.
+    resting: bool,
     /// Completions of the next piece.
     piece: u32,
     /// Work on one source since its turn began.
@@ -114,9 +116,11 @@ impl Ledger {
     /// How long a source is served while others wait. Large enough to empty a full queue, because
     /// submitters go on in the largest batches then; the next source waits for it.
     pub const TURN: Span = Span::from_micros(2_000);
-    /// A break that is shorter is none: nobody gets anything done between two interrupts that
-    /// follow each other.
-    pub const BREAK: Span = Span::from_micros(2);
+    /// A break between two handlers that is shorter is none: it is the way from one interrupt to
+    /// the next, and nobody gets anything done.
+    pub const BREAK: Span = Span::from_micros(4);
+    /// What a handler that only defers takes from those who have the CPU, with its interrupt.
+    pub const DEFERRAL: Span = Span::from_micros(2);
     /// The longest that one handler drains, whoever waits: interrupts are off.
     pub const HANDLER: Span = Span::from_micros(1_000);
     /// Pieces of one handler at most, should the clock stand still.
@@ -129,6 +133,7 @@ impl Ledger {
             level: 0,
             seen: Instant::ZERO,
             deferring: false,
+            resting: false,
             piece: Self::FIRST_PIECE,
             turn: Span::ZERO,
             turn_over: false,
@@ -147,12 +152,13 @@ impl Ledger {
     pub fn enter(&mut self, share: Share) {
         self.share = share;
         self.deferring = true;
+        self.resting = false;
         self.end_handler();
     }
 
     /// The list of the completion thread is empty: handlers drain again.
     pub fn leave(&mut self, now: Instant) {
-        self.pass_time(now);
+        self.catch_up(now);
         self.deferring = false;
         self.end_turn();
     }
@@ -168,6 +174,12 @@ impl Ledger {
         self.share = share;
         self.pass_time(now);
         self.is_full()
+    }
+
+    /// A handler begins while the CPU defers, and only defers.
+    pub fn on_deferral(&mut self) {
+        let taken = Self::DEFERRAL.times(100);
+        self.level = self.level.saturating_add(taken.as_nanos());
     }
 
     /// A handler drained a piece. Whether it is to stop, if there is more.
@@ -206,7 +218,7 @@ impl Ledger {
         contended: bool,
     ) -> Option<Span> {
         let budget = self.piece;
-        self.pass_time(began);
+        self.catch_up(began);
         let work = self.charge(now);
         self.size(found, work);
         self.turn = self.turn.plus(work);
@@ -218,7 +230,8 @@ impl Ledger {
             // Nobody waits now, so nobody has waited.
             self.level = 0;
         }
-        self.is_full().then_some(self.share.rest())
+        self.resting = self.is_full();
+        self.resting.then_some(self.share.rest())
     }
 
     /// Whether the source of the piece just drained is to let the next one have its turn.
@@ -230,13 +243,28 @@ impl Ledger {
         self.level > self.share.limit()
     }
 
-    /// Nobody drained until `now`: the account sinks.
-    fn pass_time(&mut self, now: Instant) {
-        let pause = now.since(self.seen);
-        if pause < Self::BREAK {
+    /// The completion thread goes on. All that it did since was its work, unless it slept.
+    fn catch_up(&mut self, now: Instant) {
+        if self.resting {
+            self.credit(now);
+            self.resting = false;
+        } else {
             self.charge(now);
-            return;
         }
+    }
+
+    /// A handler begins to drain.
+    fn pass_time(&mut self, now: Instant) {
+        if now.since(self.seen) < Self::BREAK {
+            self.charge(now);
+        } else {
+            self.credit(now);
+        }
+    }
+
+    /// Others had the CPU until `now`: the account sinks.
+    fn credit(&mut self, now: Instant) {
+        let pause = now.since(self.seen);
         let credit = pause.times(u64::from(self.share.percent));
         self.level = self.level.saturating_sub(credit.as_nanos());
         self.seen = self.seen.max(now);

@@ -143,6 +143,7 @@ impl Policy for Config {
     #[cold]
     fn weigh_interrupt(&self, seen: &Observation, (): &mut (), cpu: &mut Cpu) -> Verdict {
         if seen.glance.contains(Glance::DEFERRING) {
+            cpu.ledger.on_deferral();
             Verdict::Defer(Deferral::Cpu)
         } else if cpu.ledger.on_handler(seen.now, self.share()) {
             Verdict::Defer(self.defer(cpu))
