@@ -13,6 +13,7 @@
 //! grammar, its errors, printing and the choice at run time follow from [`Policy::KEYS`].
 
 pub mod fair;
+pub mod flood;
 pub mod hardirq;
 pub mod inflight;
 pub mod irqpoll;
@@ -197,6 +198,8 @@ pub struct Cpu {
     pub ledger: Ledger,
     /// Its hold timer.
     pub timer: timer::Cpu,
+    /// Whether its tasks are starved.
+    pub flood: flood::Cpu,
 }
 
 impl Cpu {
@@ -205,6 +208,7 @@ impl Cpu {
         Self {
             ledger: Ledger::new(),
             timer: timer::Cpu::new(),
+            flood: flood::Cpu::new(),
         }
     }
 }
@@ -223,6 +227,7 @@ macro_rules! for_each_policy {
             Timer => timer,
             Workqueue => workqueue,
             Rate => rate,
+            Flood => flood,
             Fair => fair,
         }
     };
