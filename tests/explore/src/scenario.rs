@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What may happen, and how often: the bounds of the exploration.
+
+use crate::irqmod::policy::{
+    any,
+    irqpoll,
+    overflow,
+    resched,
+    threaded,
+    Choice,
+    Config,
+    Mask, //
+};
+
+/// What happens to an interrupt that comes while the line is disabled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Line {
+    /// It is kept, and replayed by the enable.
+    Latching,
+    /// It is lost.
+    Lossy,
+    /// It is kept, but one that was under way before the mask starts the handler all the same; who
+    /// waits for the handler waits for those as well.
+    Late,
+}
+
+/// One exploration.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// Its name.
+    pub name: &'static str,
+    pub(crate) policies: Vec<Config>,
+    pub(crate) mask: Mask,
+    pub(crate) line: Line,
+    /// The line has a vector of its own.
+    pub(crate) dedicated: bool,
+    /// The scheduler may want the CPU, or not.
+    pub(crate) pressure: bool,
+    /// Most completions that one run of the handler may drain.
+    pub(crate) bound: u32,
+    /// Completions.
+    pub(crate) posts: u8,
+    /// Messages about nothing.
+    pub(crate) spurious: u8,
+    /// Calls of the life cycle.
+    pub(crate) lives: u8,
+    /// Tasks that drain beside it.
+    pub(crate) guests: u8,
+    /// Times that the device becomes unreachable.
+    pub(crate) breaks: u8,
+    /// Times that the interrupt moves to the other CPU.
+    pub(crate) migrations: u8,
+    /// Times that another policy is chosen.
+    pub(crate) switches: u8,
+}
+
+impl Scenario {
+    fn new(name: &'static str, policy: impl Into<Config>) -> Self {
+        Self {
+            name,
+            policies: vec![policy.into()],
+            mask: Mask::Nosync,
+            line: Line::Latching,
+            dedicated: true,
+            pressure: false,
+            bound: u32::MAX,
+            posts: 2,
+            spurious: 0,
+            lives: 0,
+            guests: 0,
+            breaks: 0,
+            migrations: 0,
+            switches: 0,
+        }
+    }
+
+    /// The choice after so many switches.
+    pub(crate) fn choice(&self, switches: u8) -> Choice {
+        Choice {
+            policy: self.policies[usize::from(switches) % self.policies.len()],
+            mask: self.mask,
+        }
+    }
+}
+
+/// Defers to all contexts of the set, or drains.
+fn anything(to: u32) -> Config {
+    any::Config { to }.into()
+}
+
+fn resched(budget: u32) -> Config {
+    resched::Config::new(budget).unwrap_or_default().into()
+}
+
+fn irqpoll(budget: u32) -> Config {
+    irqpoll::Config::new(budget).unwrap_or_default().into()
+}
+
+fn overflow(budget: u32) -> Config {
+    overflow::Config::new(budget).map_or(Config::HARDIRQ, Config::from)
+}
+
+/// Bits of the contexts that `any` defers to.
+const SOFTIRQ: u32 = 1;
+const THREAD: u32 = 2;
+const WORK: u32 = 4;
+const HOLD: u32 = 8;
+const CPU: u32 = 16;
+
+/// One that claims too much of its policy, and so must fail.
+pub fn faulty() -> Scenario {
+    Scenario {
+        bound: 1,
+        ..Scenario::new("faulty", resched(2))
+    }
+}
+
+/// All explorations, those that find most first. `long`: with more of everything.
+pub fn all(long: bool) -> Vec<Scenario> {
+    let more = u8::from(long);
+    let mut all = Vec::new();
+    let mut add = |scenario: Scenario| all.push(scenario);
+    for (line, name) in [
+        (
+            Line::Latching,
+            ["resched", "threaded", "hardirq", "irqpoll", "overflow"],
+        ),
+        (
+            Line::Lossy,
+            [
+                "resched, edges lost",
+                "threaded, edges lost",
+                "hardirq, edges lost",
+                "irqpoll, edges lost",
+                "overflow, edges lost",
+            ],
+        ),
+        (
+            Line::Late,
+            [
+                "resched, late message",
+                "threaded, late message",
+                "hardirq, late message",
+                "irqpoll, late message",
+                "overflow, late message",
+            ],
+        ),
+    ] {
+        let policies = [
+            (resched(1), 1, true),
+            (threaded::Config.into(), 0, false),
+            (Config::HARDIRQ, u32::MAX, false),
+            (irqpoll(2), 0, false),
+            (overflow(1), 1, false),
+        ];
+        for (name, (policy, bound, pressure)) in name.into_iter().zip(policies) {
+            add(Scenario {
+                line,
+                bound,
+                pressure,
+                spurious: 1,
+                lives: 1 + more,
+                guests: 1,
+                ..Scenario::new(name, policy)
+            });
+        }
+    }
+    add(Scenario {
+        lives: 3 + more,
+        posts: 1,
+        ..Scenario::new("life cycle, irqpoll", irqpoll(1))
+    });
+    add(Scenario {
+        lives: 3 + more,
+        posts: 1,
+        ..Scenario::new("life cycle, threaded", threaded::Config)
+    });
+    add(Scenario {
+        lives: 2 + more,
+        posts: 1,
+        breaks: 1,
+        guests: 1,
+        ..Scenario::new("unreachable, irqpoll", irqpoll(1))
+    });
+    add(Scenario {
+        lives: 2 + more,
+        posts: 1,
+        breaks: 1,
+        ..Scenario::new("unreachable, threaded", threaded::Config)
+    });
+    add(Scenario {
+        mask: Mask::Nowait,
+        spurious: 1,
+        lives: 1,
+        migrations: 1,
+        ..Scenario::new("nowait, migrated", irqpoll(1))
+    });
+    add(Scenario {
+        policies: vec![irqpoll(1), threaded::Config.into(), Config::HARDIRQ],
+        lives: 2 + more,
+        switches: 2,
+        ..Scenario::new("policy switched", irqpoll(1))
+    });
+    add(Scenario {
+        dedicated: false,
+        spurious: 1,
+        lives: 2,
+        guests: 1,
+        ..Scenario::new("not dedicated", Config::HARDIRQ)
+    });
+    for (name, to) in [
+        ("any, softirq", SOFTIRQ),
+        ("any, thread", THREAD),
+        ("any, work", WORK),
+        ("any, hold", HOLD),
+        ("any, cpu", CPU),
+        ("any, hold and cpu", HOLD | CPU),
+        ("any, all", SOFTIRQ | THREAD | WORK | HOLD | CPU),
+    ] {
+        add(Scenario {
+            lives: 1 + more,
+            guests: more,
+            ..Scenario::new(name, anything(to))
+        });
+    }
+    all
+}
