@@ -49,7 +49,7 @@ impl LineCode {
     fn new(number: u32, driver: Driver) -> Self {
         let choice = match driver {
             Driver::Moderated(choice) => choice,
-            Driver::StockThreaded => irqmod::policy::Config::HARDIRQ.into(),
+            _ => irqmod::policy::Config::HARDIRQ.into(),
         };
         let moderator = Moderator::new(choice);
         moderator.prepare();

@@ -14,6 +14,7 @@ pub(crate) mod heap;
 pub(crate) mod line;
 pub(crate) mod poll;
 pub(crate) mod sched;
+pub(crate) mod stock;
 pub(crate) mod task;
 
 use crate::{
@@ -128,7 +129,7 @@ impl Core {
     ) -> Self {
         let mut core = Self {
             now: 0,
-            end: options.warm_ns + options.time_ns,
+            end: options.idle_ns + options.warm_ns + options.time_ns,
             begin: 0,
             heap: Heap::default(),
             ready: VecDeque::new(),
@@ -169,8 +170,9 @@ impl Core {
             }
         }
         self.start_clocks();
-        self.start_load();
-        self.heap.plan(options.warm_ns, Event::Warm);
+        self.heap.plan(options.idle_ns, Event::Load);
+        let warm = options.idle_ns + options.warm_ns;
+        self.heap.plan(warm, Event::Warm);
     }
 
     fn start_load(&mut self) {
@@ -226,6 +228,8 @@ impl Core {
             Event::Hold { cpu, seq } => self.on_hold_timer(cpu, seq),
             Event::PollTimer { line, seq } => self.on_poll_timer(line, seq),
             Event::Wake { task, seq } => self.on_alarm(task, seq),
+            Event::Rest { cpu } => self.expire(cpu, clock::REST),
+            Event::Load => self.start_load(),
             Event::Warm => self.on_warm(),
         }
     }

@@ -114,6 +114,9 @@ pub struct Kernel {
     pub mask: Mask,
     /// How many CPUs a wake-up looks at in search of an idle one.
     pub wake_scan: u32,
+    /// How rarely an idle CPU looks for waiting tasks elsewhere, at least; at most it is twice that.
+    /// The kernel takes the number of CPUs that share a cache. Unit: milliseconds.
+    pub balance_ms: u32,
     /// Slack of a hold timer.
     pub slack_ns: Ns,
 }
@@ -131,6 +134,7 @@ impl Default for Kernel {
             tickless: true,
             mask: Mask::Lazy,
             wake_scan: 4,
+            balance_ms: 32,
             slack_ns: 2_000,
         }
     }
@@ -176,6 +180,8 @@ pub struct Costs {
     pub idle_exit: Ns,
     /// To wake an interrupt thread, beyond the switch: paid when the thread begins.
     pub thread_wake: Ns,
+    /// Not CPU time: how much later a timer of an idle CPU expires, because the CPU is halted.
+    pub halted_timer: Ns,
     /// To arm a timer.
     pub arm: Ns,
     /// Bookkeeping of a mask or unmask that does not touch the chip.

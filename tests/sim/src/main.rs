@@ -8,8 +8,14 @@ use clap::{
     Parser,
     Subcommand, //
 };
+use comfy_table::Table as Grid;
 use sim::{
     calibration,
+    field::{
+        self,
+        Kind,
+        Row, //
+    },
     run::{
         self,
         Driver,
@@ -32,6 +38,28 @@ struct Cli {
 enum Command {
     /// Runs one machine under one policy.
     Run(Run),
+    /// Prints a table of runs beside what the field reports.
+    #[command(subcommand)]
+    Table(Table),
+}
+
+#[derive(Subcommand)]
+enum Table {
+    /// The rows of the field report.
+    Field(Field),
+}
+
+#[derive(clap::Args)]
+struct Field {
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    #[arg(long, default_value_t = 2)]
+    threads: usize,
+    /// Only rows whose names contain this.
+    #[arg(default_value = "")]
+    filter: String,
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(clap::Args)]
@@ -50,6 +78,9 @@ struct Run {
     /// Simulated milliseconds before that.
     #[arg(long, default_value_t = 100)]
     warm_ms: u64,
+    /// Simulated milliseconds before that, without load.
+    #[arg(long, default_value_t = 0)]
+    idle_ms: u64,
     #[arg(long, default_value_t = 2)]
     threads: usize,
     /// Another value for a key of the machine, as in kernel.hz=1000.
@@ -62,6 +93,7 @@ struct Run {
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Run(run) => run_one(&run),
+        Command::Table(Table::Field(args)) => table(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -105,6 +137,7 @@ fn run_one(args: &Run) -> Result<(), String> {
         seed: args.seed,
         time_ns: args.ms * 1_000_000,
         warm_ns: args.warm_ms * 1_000_000,
+        idle_ns: args.idle_ms * 1_000_000,
         threads: args.threads,
         ..Options::new(Driver::parse(&args.policy)?)
     };
@@ -120,4 +153,48 @@ fn run_one(args: &Run) -> Result<(), String> {
 
 fn print(report: &Report) {
     println!("{report:#?}");
+}
+
+fn table(args: &Field) -> Result<(), String> {
+    let rows = field::rows(args.seed, args.threads, &args.filter, |name| {
+        eprintln!("{name}");
+    });
+    if args.json {
+        let text = serde_json::to_string_pretty(&rows).map_err(|error| error.to_string())?;
+        println!("{text}");
+        return Ok(());
+    }
+    let mut grid = Grid::new();
+    grid.load_preset(comfy_table::presets::NOTHING);
+    grid.set_header(["row", "metric", "field", "model", "off %", "kind", ""]);
+    for row in &rows {
+        grid.add_row(cells(row));
+    }
+    println!("{grid}");
+    Ok(())
+}
+
+fn cells(row: &Row) -> [String; 7] {
+    let number = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.2}"));
+    let kind = match row.kind {
+        Kind::Fit => "fit",
+        Kind::HeldOut => "held out",
+        Kind::Prediction => "prediction",
+    };
+    let verdict = match (row.ok, row.model) {
+        (_, None) => "no such policy",
+        (Some(true), _) => "ok",
+        (Some(false), _) => "OFF",
+        (None, _) => "",
+    };
+    [
+        row.row.clone(),
+        row.metric.into(),
+        number(row.field),
+        number(row.model),
+        row.diff_pct
+            .map_or_else(String::new, |off| format!("{off:+.1}")),
+        kind.into(),
+        verdict.into(),
+    ]
 }

@@ -213,7 +213,7 @@ impl Part {
                 core.cpu(cpu).close_wait(now);
             }
             let mut part = Self::of(core, world);
-            part.totals.deferrals = deferrals;
+            part.totals.deferrals += deferrals;
             part.totals.polls = polls;
             part
         })
@@ -266,6 +266,7 @@ fn totals(core: &Core) -> Totals {
         totals.unhandled += line.counts.unhandled;
         totals.absorbed += line.counts.absorbed;
         totals.thread_wakes += line.counts.thread_wakes;
+        totals.deferrals += line.counts.engaged;
         totals.handler_max_ns = totals.handler_max_ns.max(line.counts.longest);
     }
     for cpu in &core.cpus {

@@ -18,7 +18,11 @@ use crate::{
     Ns,
     Workload, //
 };
-use irqmod::policy::Choice;
+use irqmod::policy::{
+    Choice,
+    Config,
+    Policy, //
+};
 use serde::{
     Deserialize,
     Serialize, //
@@ -32,6 +36,40 @@ pub enum Driver {
     /// The C driver with its own `threaded`, which does not mask the line: for comparison with the
     /// field. Written `stock-threaded`.
     StockThreaded,
+    /// The C driver under the timer moderation that the field measured. Written as the policy
+    /// `timer`, with `stock-` before it.
+    StockTimer(StockTimer),
+    /// The C driver with the rate measurement that the field tried; it only counts whether polling
+    /// would begin. Written `stock-rate`.
+    StockRate,
+}
+
+/// Parameters of [`Driver::StockTimer`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StockTimer {
+    /// Delay, or the largest one if it is adaptive.
+    pub delay_ns: Ns,
+    /// Share of the CPU from which an adaptive delay grows; 0: the delay is fixed.
+    pub hardirq_percent: u64,
+    /// Period of adapting.
+    pub update_ns: Ns,
+    /// How slowly it grows.
+    pub divisor: u64,
+    /// Whether an expiry is pushed forward.
+    pub push: bool,
+}
+
+impl StockTimer {
+    fn new(values: &irqmod::policy::Values) -> Self {
+        let [delay_us, _, percent, update_ms, _, divisor, push] = values.map(u64::from);
+        Self {
+            delay_ns: delay_us * 1_000,
+            hardirq_percent: percent,
+            update_ns: update_ms * 1_000_000,
+            divisor,
+            push: push != 0,
+        }
+    }
 }
 
 impl Driver {
@@ -43,12 +81,24 @@ impl Driver {
     pub fn parse(text: &str) -> Result<Self, String> {
         match text {
             "stock-threaded" => Ok(Self::StockThreaded),
-            _ => match irqmod::params::parse(text) {
-                Ok(choice) => Ok(Self::Moderated(choice)),
-                Err(error) => Err(error.to_string()),
+            "stock-rate" => Ok(Self::StockRate),
+            _ => match text.strip_prefix("stock-") {
+                Some(text) => Self::parse_timer(text),
+                None => parse(text).map(Self::Moderated),
             },
         }
     }
+
+    fn parse_timer(text: &str) -> Result<Self, String> {
+        match parse(text)?.policy {
+            Config::Timer(timer) => Ok(Self::StockTimer(StockTimer::new(&timer.values()))),
+            _ => Err("stock-: allowed are stock-threaded, stock-timer and stock-rate".into()),
+        }
+    }
+}
+
+fn parse(text: &str) -> Result<Choice, String> {
+    irqmod::params::parse(text).map_err(|error| error.to_string())
 }
 
 impl std::fmt::Display for Driver {
@@ -56,6 +106,14 @@ impl std::fmt::Display for Driver {
         match self {
             Self::Moderated(choice) => write!(f, "{choice}"),
             Self::StockThreaded => f.write_str("stock-threaded"),
+            Self::StockRate => f.write_str("stock-rate"),
+            Self::StockTimer(timer) => write!(
+                f,
+                "stock-timer:delay_us={},hardirq_percent={},push={}",
+                timer.delay_ns / 1_000,
+                timer.hardirq_percent,
+                u32::from(timer.push)
+            ),
         }
     }
 }
@@ -89,8 +147,10 @@ pub struct Options {
     pub seed: u64,
     /// Time that is measured.
     pub time_ns: Ns,
-    /// Time before that.
+    /// Time before that, with load.
     pub warm_ns: Ns,
+    /// Time before that, without.
+    pub idle_ns: Ns,
     /// What goes wrong.
     pub faults: Faults,
     /// How many entries of the trace are kept, of each world.
@@ -107,6 +167,7 @@ impl Options {
             seed: 1,
             time_ns: 2_000_000_000,
             warm_ns: 0,
+            idle_ns: 0,
             faults: Faults::default(),
             trace: 0,
             threads: 1,

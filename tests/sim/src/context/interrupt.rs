@@ -14,10 +14,19 @@ use crate::{
         clock,
         cpu::Hard, //
     },
-    run::Driver,
+    platform,
+    run::{
+        Driver,
+        StockTimer, //
+    },
 };
 use irqmod::{
+    policy::timer::Expiry,
+    time::Instant,
+    Budget,
     Handled,
+    MaskToken,
+    Platform,
     Source, //
 };
 
@@ -45,6 +54,11 @@ fn vector(line: &LineCode) {
     loop {
         let begin = core::with(|core| core.note_entry(number));
         let answer = handle(line);
+        if let Driver::StockTimer(config) = &line.driver {
+            spend(core::with(|core| {
+                core.stock_after(number, core.now - begin, config)
+            }));
+        }
         core::with(|core| {
             core.note_answer(number, answer != Handled::None, core.now - begin);
             if answer == Handled::WakeThread {
@@ -63,6 +77,15 @@ fn handle(line: &LineCode) -> Handled {
         // The C driver's: the line stays open while its thread drains.
         Driver::StockThreaded if line.queue.pending() => Handled::WakeThread,
         Driver::StockThreaded => Handled::None,
+        Driver::StockTimer(_) | Driver::StockRate => {
+            let found = platform::drain(line.number, Budget::UNLIMITED).found();
+            core::with(|core| core.stock_rate(line.number, found));
+            if found == 0 {
+                Handled::None
+            } else {
+                Handled::Handled
+            }
+        }
     }
 }
 
@@ -82,6 +105,9 @@ fn timer(cpu: u32, lines: &[LineCode]) {
         if due & clock::HOLD != 0 {
             hold_end(cpu, lines);
         }
+        if due & clock::REST != 0 {
+            core::with(|core| core.check_rest(cpu));
+        }
         if due & clock::POLL != 0 {
             while let Some(line) = core::with(|core| core.take_due(cpu)) {
                 core::with(|core| core.poll_sched(line));
@@ -90,10 +116,39 @@ fn timer(cpu: u32, lines: &[LineCode]) {
     }
 }
 
-/// The hold timer of a CPU: the lines that it holds may go on.
+/// The hold timer of a CPU: it starts again, or the lines that it holds may go on.
 fn hold_end(cpu: u32, lines: &[LineCode]) {
+    if let Some(Driver::StockTimer(config)) = lines.first().map(|line| &line.driver) {
+        return stock_hold_end(cpu, lines, config);
+    }
+    let push = core::with(|core| {
+        let now = Instant::from_nanos(core.now);
+        match core.cpu(cpu).policies.timer.on_expiry(now) {
+            Expiry::Release => None,
+            Expiry::Push(span) => {
+                core.arm_hold(cpu, span.as_nanos());
+                Some(core.machine.costs.arm)
+            }
+        }
+    });
+    match push {
+        Some(cost) => spend(cost),
+        None => {
+            while let Some(line) = core::with(|core| core.take_held(cpu)) {
+                let line = &lines[line as usize];
+                line.moderator.on_hold_end(&line.queue, &line.platform);
+            }
+        }
+    }
+}
+
+/// As [`hold_end`], of the timer that the field measured.
+fn stock_hold_end(cpu: u32, lines: &[LineCode], config: &StockTimer) {
+    if core::with(|core| core.stock_expired(cpu, config)) {
+        return spend(core::with(|core| core.machine.costs.arm));
+    }
     while let Some(line) = core::with(|core| core.take_held(cpu)) {
-        let line = &lines[line as usize];
-        line.moderator.on_hold_end(&line.queue, &line.platform);
+        // The disable that goes with its place in the list.
+        lines[line as usize].platform.unmask(MaskToken::mint());
     }
 }

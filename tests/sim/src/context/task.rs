@@ -6,11 +6,13 @@ use super::{
     block,
     lines,
     relax,
-    sleep,
     spend, //
 };
 use crate::{
-    core,
+    core::{
+        self,
+        defer::Piece, //
+    },
     platform,
     run::Driver,
     Ns, //
@@ -83,7 +85,7 @@ pub(super) fn thread(number: u32) {
             Driver::Moderated(_) => {
                 let _ = line.moderator.on_thread(&line.queue, &line.platform);
             }
-            Driver::StockThreaded => {
+            _ => {
                 if line.queue.pending() {
                     let _ = platform::drain(number, Budget::UNLIMITED);
                 }
@@ -113,21 +115,32 @@ pub(super) fn worker() {
     }
 }
 
-/// The completion thread of a CPU: the lines of its list, in turn.
+/// The completion thread of a CPU: the lines of its list, in turn, as the ledger says.
 pub(super) fn completer(cpu: u32) {
     let lines = lines();
     loop {
-        let Some((number, budget)) = core::with(|core| core.take_listed(cpu)) else {
+        let next = core::with(|core| {
+            let (line, budget) = core.take_listed(cpu)?;
+            Some((line, budget, core.now, core.line(line).counts.completions))
+        });
+        let Some((number, budget, began, before)) = next else {
             block();
             continue;
         };
         let line = &lines[number as usize];
         let pass = line.moderator.on_pass(&line.queue, &line.platform, budget);
-        let rest = core::with(|core| core.listed_over(cpu, number, pass));
-        match (pass, rest) {
-            (_, Some(rest)) => sleep(rest),
-            (Pass::Rest(span), None) => sleep(span.as_nanos()),
-            _ => relax(),
+        let piece = Piece {
+            line: number,
+            began,
+            before,
+            done: pass == Pass::Done,
+        };
+        match core::with(|core| core.listed_over(cpu, piece)) {
+            Some(rest) => {
+                core::with(|core| core.begin_rest(cpu, rest));
+                block();
+            }
+            None => relax(),
         }
     }
 }

@@ -14,6 +14,7 @@ pub(crate) const TICK: u8 = 1 << 0;
 pub(crate) const WATCHDOG: u8 = 1 << 1;
 pub(crate) const HOLD: u8 = 1 << 2;
 pub(crate) const POLL: u8 = 1 << 3;
+pub(crate) const REST: u8 = 1 << 4;
 
 /// The kernel's soft lockup detector on one CPU. Times in its own unit.
 #[derive(Clone, Copy, Debug, Default)]
@@ -58,7 +59,7 @@ impl Core {
             // The CPUs came up one after the other.
             let phase = self.random.below(sample);
             self.heap.plan(phase, Event::Watchdog { cpu });
-            let balance = Ns::from(self.machine.cpus) * 1_500_000;
+            let balance = Ns::from(self.machine.kernel.balance_ms) * 1_500_000;
             self.cpu(cpu).next_balance = self.random.below(balance);
             if !self.machine.kernel.tickless {
                 self.start_tick(cpu);
@@ -117,9 +118,19 @@ impl Core {
     }
 
     pub(crate) fn on_hold_timer(&mut self, cpu: u32, seq: u32) {
-        if self.cpus[cpu as usize].hold_seq == seq {
-            self.expire(cpu, HOLD);
+        let halted = self.machine.costs.halted_timer;
+        let now = self.now;
+        let this = self.cpu(cpu);
+        if this.hold_seq != seq {
+            return;
         }
+        let idle = this.current.is_none() && this.at_task_level();
+        if idle && halted != 0 && this.hold_late != Some(seq) {
+            this.hold_late = Some(seq);
+            self.heap.plan(now + halted, Event::Hold { cpu, seq });
+            return;
+        }
+        self.expire(cpu, HOLD);
     }
 
     /// Timers of `cpu` expire: one interrupt for all of them.

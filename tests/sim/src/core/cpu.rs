@@ -74,6 +74,10 @@ pub(crate) struct Cpu {
     pub(crate) listed: VecDeque<u32>,
     pub(crate) due: Vec<u32>,
     pub(crate) completer: Option<u32>,
+    pub(crate) rest_until: Ns,
+    pub(crate) stock: super::stock::StockCpu,
+    /// The expiry of the hold timer that waits for a halted CPU.
+    pub(crate) hold_late: Option<u32>,
     /// What the policies remember of this CPU.
     pub(crate) policies: irqmod::policy::Cpu,
     pub(crate) ksoftirqd: u32,
@@ -121,6 +125,9 @@ impl Cpu {
             listed: VecDeque::new(),
             due: Vec::new(),
             completer: None,
+            rest_until: 0,
+            stock: super::stock::StockCpu::default(),
+            hold_late: None,
             policies: irqmod::policy::Cpu::new(),
             ksoftirqd,
             stopper,

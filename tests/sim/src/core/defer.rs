@@ -11,14 +11,26 @@ use super::{
 };
 use crate::Ns;
 use irqmod::{
-    moderator::Pass,
     observation::Glance,
+    time::{
+        Instant,
+        Span, //
+    },
     Budget,
     Deferral, //
 };
 
-/// What a completion thread drains of one line before it looks at the next one.
-const PIECE: u32 = 64;
+/// How often a resting completion thread looks whether its CPU is idle.
+const REST_STEP: Ns = 50_000;
+
+/// What a completion thread did for one line.
+pub(crate) struct Piece {
+    pub(crate) line: u32,
+    pub(crate) began: Ns,
+    /// Completions of the line before it.
+    pub(crate) before: u64,
+    pub(crate) done: bool,
+}
 
 impl Core {
     /// A look at the CPU of the running context.
@@ -33,7 +45,7 @@ impl Core {
         glance.set(Glance::RESCHED, this.need_resched != flap);
         glance.set(Glance::LAZY, this.lazy);
         glance.set(Glance::IDLE, this.current.is_none() && !this.soft);
-        glance.set(Glance::DEFERRING, !this.listed.is_empty());
+        glance.set(Glance::DEFERRING, this.policies.ledger.is_deferring());
         this.books.pressed += u64::from(this.need_resched || this.lazy);
         glance
     }
@@ -60,7 +72,7 @@ impl Core {
     /// Whether a deferred context has the line.
     pub(crate) fn is_deferred(&mut self, line: u32) -> bool {
         let this = self.line(line);
-        this.poll_sched || this.held || this.work || this.listed || this.delayed
+        this.poll_sched || this.held || this.work || this.listed || this.served || this.delayed
     }
 
     /// The next line that a CPU holds.
@@ -88,13 +100,24 @@ impl Core {
         self.wake(worker);
     }
 
-    /// The next item of the workqueue, for a worker.
+    /// The next item of the workqueue, for a worker: not one that another worker runs.
+    ///
+    /// It can be queued again as soon as it runs.
     pub(crate) fn take_work(&mut self) -> Option<u32> {
-        self.work.pop_front()
+        let lines = &self.lines;
+        let next = self.work.iter();
+        let next = next
+            .copied()
+            .position(|line| !lines[line as usize].served)?;
+        let line = self.work.remove(next)?;
+        let this = self.line(line);
+        this.work = false;
+        this.served = true;
+        Some(line)
     }
 
     pub(crate) fn work_over(&mut self, line: u32) {
-        self.line(line).work = false;
+        self.line(line).served = false;
     }
 
     fn list(&mut self, cpu: u32, line: u32) {
@@ -113,18 +136,68 @@ impl Core {
     }
 
     /// The line that the completion thread of a CPU serves next, and how much of it.
+    ///
+    /// It is taken off the list first: its handler may put it there again as soon as it is given
+    /// back, which is before the thread hears of that.
     pub(crate) fn take_listed(&mut self, cpu: u32) -> Option<(u32, Budget)> {
-        let line = *self.cpu(cpu).listed.front()?;
-        Some((line, Budget::new(PIECE)?))
+        let now = Instant::from_nanos(self.now);
+        let this = self.cpu(cpu);
+        let Some(line) = this.listed.pop_front() else {
+            this.policies.ledger.leave(now);
+            return None;
+        };
+        let budget = this.policies.ledger.piece();
+        self.line(line).listed = false;
+        self.line(line).served = true;
+        Some((line, budget))
     }
 
     /// The completion thread has served a line. Returns how long it must rest.
-    pub(crate) fn listed_over(&mut self, cpu: u32, line: u32, pass: Pass) -> Option<Ns> {
-        if pass == Pass::Done {
-            self.cpu(cpu).listed.pop_front();
-            self.line(line).listed = false;
+    pub(crate) fn listed_over(&mut self, cpu: u32, piece: Piece) -> Option<Ns> {
+        let now = Instant::from_nanos(self.now);
+        let found = self.line(piece.line).counts.completions - piece.before;
+        let found = u32::try_from(found).unwrap_or(u32::MAX);
+        let this = self.cpu(cpu);
+        let contended = !this.queue.is_empty();
+        let began = Instant::from_nanos(piece.began);
+        let ledger = &mut this.policies.ledger;
+        let rest = ledger.on_piece(began, now, found, contended);
+        let last = ledger.turn_is_over();
+        self.line(piece.line).served = false;
+        if !piece.done {
+            self.line(piece.line).listed = true;
+            let list = &mut self.cpu(cpu).listed;
+            if last {
+                list.push_back(piece.line);
+            } else {
+                list.push_front(piece.line);
+            }
         }
-        None
+        rest.map(Span::as_nanos)
+    }
+
+    /// The completion thread, which runs, will be woken after `time`, or a little after its CPU
+    /// became idle.
+    pub(crate) fn begin_rest(&mut self, cpu: u32, time: Ns) {
+        let now = self.now;
+        self.cpu(cpu).rest_until = now + time;
+        self.heap
+            .plan(now + REST_STEP.min(time), Event::Rest { cpu });
+    }
+
+    /// The timer interrupt of a resting completion thread.
+    pub(crate) fn check_rest(&mut self, cpu: u32) {
+        let now = self.now;
+        let this = self.cpu(cpu);
+        let idle = this.current.is_none() && this.queue.is_empty();
+        match this.completer {
+            Some(completer) if idle || this.rest_until <= now => self.wake(completer),
+            _ => {
+                let left = this.rest_until.saturating_sub(now);
+                let at = now + REST_STEP.min(left.max(1));
+                self.heap.plan(at, Event::Rest { cpu });
+            }
+        }
     }
 
     /// Schedules the softirq poller of a line after a while.

@@ -29,6 +29,10 @@ pub(crate) enum Event {
     PollTimer { line: u32, seq: u32 },
     /// A task has slept enough, unless it woke since.
     Wake { task: u32, seq: u32 },
+    /// A resting completion thread looks at its CPU.
+    Rest { cpu: u32 },
+    /// The jobs begin.
+    Load,
     /// What was measured up to here does not count.
     Warm,
 }

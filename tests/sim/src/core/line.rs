@@ -59,6 +59,8 @@ pub(crate) struct Line {
     pub(crate) held: bool,
     pub(crate) work: bool,
     pub(crate) listed: bool,
+    /// A completion thread or a worker drains it.
+    pub(crate) served: bool,
     /// Completions that the device posted and nobody took.
     pub(crate) posted: VecDeque<u32>,
     /// Completions that one drain took and has not completed.
@@ -71,6 +73,8 @@ pub(crate) struct Line {
     pub(crate) counts: LineCounts,
     /// The last 100,000 interrupts, as the kernel counts them: all, and those nobody wanted.
     recent: (u32, u32),
+    /// Of the field's `rate`: completions and begin of the window.
+    pub(crate) window: (u32, Ns),
 }
 
 /// What happened on a line.
@@ -83,6 +87,8 @@ pub(crate) struct LineCounts {
     pub(crate) completions: u64,
     /// Messages that started nothing because the line was disabled.
     pub(crate) absorbed: u64,
+    /// Windows in which the field's `rate` would have polled.
+    pub(crate) engaged: u64,
     /// The longest run of the handler.
     pub(crate) longest: Ns,
 }
@@ -114,6 +120,7 @@ impl Line {
             held: false,
             work: false,
             listed: false,
+            served: false,
             posted: VecDeque::new(),
             batch: VecDeque::new(),
             drainer: None,
@@ -122,6 +129,7 @@ impl Line {
             starved: VecDeque::new(),
             counts: LineCounts::default(),
             recent: (0, 0),
+            window: (0, 0),
         }
     }
 

@@ -332,8 +332,6 @@ impl Core {
     }
 
     /// An idle CPU is told to take a task that waits here: one whose time to balance has come.
-    ///
-    /// That is once in 1 to 2 milliseconds for each CPU of the machine, as the kernel spaces it.
     fn kick_idle(&mut self, cpu: u32) {
         if self.movable(cpu as usize).is_none() {
             return;
@@ -345,7 +343,7 @@ impl Core {
         let Some(idle) = (0..count).find(due) else {
             return;
         };
-        let unit = Ns::from(self.machine.cpus) * 1_000_000;
+        let unit = Ns::from(self.machine.kernel.balance_ms) * 1_000_000;
         self.cpu(idle).next_balance = now + unit + self.random.below(unit);
         self.migrate(cpu as usize, idle);
         self.cpu(idle).need_resched = true;

@@ -67,7 +67,7 @@ impl Task {
             bh_off: false,
             class: match kind {
                 Kind::Stopper(_) => Class::Stop,
-                Kind::Thread(_) => Class::Fifo,
+                Kind::Thread(_) | Kind::Completer(_) => Class::Fifo,
                 _ => Class::Fair,
             },
             pinned: !matches!(kind, Kind::Job(_) | Kind::Worker),
