@@ -19,14 +19,13 @@
 //!
 //! ```text
 //! wait until the list is not empty
-//! line  = the first of the list
+//! take the first line off the list   (a pass that ends with Done may already have joined it again)
 //! began = now
 //! pass  = line.on_pass(ledger.piece())
 //! rest  = ledger.on_piece(began, now, found, another task is runnable here)
-//! if pass is Done:               take the line off the list
-//! else if ledger.turn_is_over(): put it last
-//! if rest is Some(span):         sleep; may end early if the CPU is found idle
-//! if the list is empty:          ledger.leave(now), with interrupts off
+//! unless pass is Done: put the line back, last if ledger.turn_is_over(), else first
+//! if the list is empty:  ledger.leave(now), with interrupts off
+//! else if rest is Some:  sleep; may end early once the CPU is idle
 //! ```
 //!
 //! Ledgers are plain values, touched on their CPU with interrupts off. Nothing here divides.

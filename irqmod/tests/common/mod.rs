@@ -509,6 +509,8 @@ impl Platform for Rig {
         glance.set(Glance::HARDIRQ, self.in_hardirq.get());
         glance.set(Glance::RESCHED, self.need_resched.get());
         glance.set(Glance::IDLE, self.idle.get());
+        let deferring = self.cpu.borrow().ledger.is_deferring();
+        glance.set(Glance::DEFERRING, deferring);
         glance
     }
 
