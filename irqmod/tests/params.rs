@@ -5,7 +5,10 @@
 #![cfg(not(loom))]
 
 use irqmod::{
-    params::parse,
+    params::{
+        parse,
+        ParamError, //
+    },
     policy::{
         irqpoll,
         overflow,
@@ -13,8 +16,10 @@ use irqmod::{
         threaded,
         Choice,
         Config,
+        Key,
         Mask, //
-    }, //
+    },
+    Moderator, //
 };
 use proptest::prelude::*;
 
@@ -48,6 +53,97 @@ fn accepted() {
     ];
     for (text, config) in table {
         assert_eq!(parse(text), Ok(config), "{text:?}");
+    }
+}
+
+/// Each policy at its defaults, with its name.
+fn defaults() -> impl Iterator<Item = (&'static str, Choice)> {
+    Config::NAMES
+        .iter()
+        .map(|name| (*name, parse(name).unwrap()))
+}
+
+#[test]
+fn keys_are_well_formed() {
+    for (name, choice) in defaults() {
+        let keys = choice.policy.keys();
+        for (i, key) in keys.iter().enumerate() {
+            let allowed = key.min..=key.max;
+            assert!(allowed.contains(&key.default), "{name}: {}", key.name);
+            let twice = keys[..i].iter().any(|other| other.name == key.name);
+            assert!(!twice && key.name != Mask::KEY, "{name}: {}", key.name);
+            let plain = |b: u8| b.is_ascii_lowercase() || b == b'_';
+            assert!(key.name.bytes().all(plain), "{name}: {}", key.name);
+        }
+    }
+}
+
+/// What a policy says of itself when `key` has this value; the other keys keep their defaults.
+fn with(name: &str, key: &Key, value: u64) -> String {
+    format!("{name}:{}={value}", key.name)
+}
+
+#[test]
+fn hrt_04_every_key_at_its_bounds_and_beyond() {
+    for (name, choice) in defaults() {
+        for key in choice.policy.keys() {
+            for value in [key.min, key.max, key.default] {
+                let text = with(name, key, value.into());
+                match parse(&text) {
+                    Ok(choice) => assert_eq!(parse(&choice.to_string()), Ok(choice), "{text}"),
+                    // In its range, but not with the defaults of the others.
+                    Err(error) => assert!(!error.is_range(), "{text}: {error}"),
+                }
+            }
+            let below = key.min.checked_sub(1).map(u64::from);
+            let above = [u64::from(key.max) + 1, 1 << 32, u64::MAX];
+            for value in below.into_iter().chain(above) {
+                let error = out_of_range(name, key, value);
+                let allowed = format!("allowed: {}..={}", key.min, key.max);
+                let line = format!("{}: '{value}' is out of range; {allowed}", key.name);
+                assert_eq!(error, line);
+            }
+        }
+    }
+}
+
+fn out_of_range(name: &str, key: &Key, value: u64) -> String {
+    let text = with(name, key, value);
+    let error = parse(&text).expect_err(&text);
+    assert!(error.is_range(), "{text}");
+    error.to_string()
+}
+
+#[test]
+fn hrt_04_every_key_with_what_is_no_number() {
+    for (name, choice) in defaults() {
+        for key in choice.policy.keys() {
+            for value in [
+                "", "-1", "+1", " 1", "1 ", "0x10", "1e3", "one", "1.0", "\u{663}",
+            ] {
+                let text = format!("{name}:{}={value}", key.name);
+                let error = parse(&text).expect_err(&text);
+                assert!(!error.is_range(), "{text}");
+                let line = error.to_string();
+                assert!(line.contains("is not a number"), "{line}");
+                assert!(line.starts_with(key.name), "{line}");
+            }
+            let twice = format!("{name}:{0}={1},{0}={1}", key.name, key.default);
+            let line = parse(&twice).unwrap_err().to_string();
+            assert_eq!(line, format!("{name}: key '{}' given twice", key.name));
+        }
+    }
+}
+
+#[test]
+fn hrt_04_a_newline_at_the_end_changes_nothing() {
+    for (name, choice) in defaults() {
+        for key in choice.policy.keys() {
+            let text = with(name, key, key.default.into());
+            assert_eq!(parse(&text), Ok(choice));
+            assert_eq!(parse(&format!("{text}\n")), Ok(choice));
+            assert!(parse(&format!("{text}\n\n")).is_err());
+        }
     }
 }
 
@@ -203,12 +299,54 @@ fn long_words_are_cut() {
     assert!(line.contains("xxx...'"), "{line}");
 }
 
+/// A parameter string with any values in their ranges for some of the keys, in any order.
+fn chosen(name: &str, picks: [u32; 8]) -> String {
+    let choice = parse(name).unwrap();
+    let keys = choice.policy.keys();
+    let mut pairs: Vec<_> = keys
+        .iter()
+        .zip(picks)
+        .filter(|(_, pick)| pick % 3 != 0)
+        .map(|(key, pick)| format!("{}={}", key.name, in_range(key, pick)))
+        .collect();
+    match picks[7] % 3 {
+        0 => pairs.push("mask=nosync".into()),
+        1 => pairs.push("mask=nowait".into()),
+        _ => (),
+    }
+    let turn = picks[7] as usize % pairs.len().max(1);
+    pairs.rotate_left(turn);
+    if pairs.is_empty() {
+        name.into()
+    } else {
+        format!("{name}:{}", pairs.join(","))
+    }
+}
+
+fn in_range(key: &Key, pick: u32) -> u32 {
+    let span = u64::from(key.max - key.min) + 1;
+    key.min + u32::try_from(u64::from(pick) % span).unwrap()
+}
+
 proptest! {
     #[test]
-    fn display_is_parsed_back(budget in 1u32..=256) {
-        for config in [choice(Config::HARDIRQ), resched(budget), choice(threaded::Config)] {
-            let text = config.to_string();
-            prop_assert_eq!(parse(&text), Ok(config));
+    fn any_choice_prints_and_parses_back(
+        name in prop::sample::select(Config::NAMES),
+        picks in any::<[u32; 8]>(),
+    ) {
+        let text = chosen(name, picks);
+        match parse(&text) {
+            Ok(choice) => {
+                let printed = choice.to_string();
+                prop_assert_eq!(parse(&printed), Ok(choice));
+                // The words that a line keeps say the same.
+                prop_assert_eq!(Moderator::new(choice).choice(), choice);
+                // All keys are printed, so what was said is in there.
+                for pair in text.split([':', ',']).filter(|pair| *pair != "mask=nosync") {
+                    prop_assert!(printed.split([':', ',']).any(|said| said == pair), "{}", printed);
+                }
+            }
+            Err(error) => prop_assert!(matches!(error, ParamError::Conflict { .. }), "{}", error),
         }
     }
 
@@ -222,10 +360,23 @@ proptest! {
     }
 
     #[test]
-    fn near_misses_never_panic(text in "(resched|hardirq|threaded|r)?:?(budget|b)?=?[0-9]{0,12}[,=\n]?.{0,3}") {
-        if let Ok(config) = parse(&text) {
-            let text = config.to_string();
-            prop_assert_eq!(parse(&text), Ok(config));
+    fn near_misses_never_panic(
+        name in prop::sample::select(Config::NAMES),
+        picks in any::<[u32; 8]>(),
+        at in any::<prop::sample::Index>(),
+        cut in 0usize..4,
+        noise in ".{0,3}",
+    ) {
+        let text: Vec<_> = chosen(name, picks).chars().collect();
+        let at = at.index(text.len());
+        let rest = text.iter().skip(at + cut);
+        let text: String = text[..at].iter().copied().chain(noise.chars()).chain(rest.copied()).collect();
+        match parse(&text) {
+            Ok(choice) => {
+                let printed = choice.to_string();
+                prop_assert_eq!(parse(&printed), Ok(choice));
+            }
+            Err(error) => prop_assert!(!error.to_string().chars().any(char::is_control)),
         }
     }
 

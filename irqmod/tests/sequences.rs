@@ -11,12 +11,15 @@ mod common;
 
 use common::Rig;
 use irqmod::{
+    params::parse,
     policy::{
-        resched,
-        threaded,
-        Config, //
+        Choice,
+        Config,
+        Key, //
     },
-    state::Snapshot, //
+    state::Snapshot,
+    time::Span,
+    Pass, //
 };
 use proptest::{
     prelude::*,
@@ -44,11 +47,24 @@ enum Event {
     Late,
     Poll,
     Thread,
+    /// The timer that paces the poller, the hold timer of the CPU.
+    PollTimer,
+    Expire,
+    /// A piece of the CPU's completion thread.
+    Serve,
+    /// Microseconds pass.
+    Time(u32),
+    /// The CPU switches tasks.
+    Switch,
+    Idle(bool),
+    InFlight(Option<u8>),
     Pause,
     Resume,
     Stop,
     /// Stop, free and request again, perhaps with another policy.
-    Request(Config),
+    Request(Choice),
+    /// The same without freeing the line: pause, choose, resume.
+    Switchover(Choice),
     Exclusive,
     Reachable(bool),
     Pressure(bool),
@@ -57,13 +73,46 @@ enum Event {
     InTheGap(bool),
 }
 
-fn config() -> impl Strategy<Value = Config> {
-    prop_oneof![
-        Just(Config::HARDIRQ),
-        (1u32..6)
-            .prop_map(|budget| Config::Resched(resched::Config::new(budget).unwrap_or_default())),
-        Just(threaded::Config.into()),
-    ]
+/// Any policy, by its name.
+fn choice() -> impl Strategy<Value = Choice> {
+    (prop::sample::select(Config::NAMES), any::<[u16; 8]>())
+        .prop_map(|(name, picks)| with_values(parse(name).unwrap(), picks))
+}
+
+/// The policy with other values: those at the ends of each range, and small ones, which change what
+/// happens in a short sequence.
+fn with_values(default: Choice, picks: [u16; 8]) -> Choice {
+    let pairs: Vec<_> = default
+        .policy
+        .keys()
+        .iter()
+        .zip(picks)
+        .map(|(key, pick)| format!("{}={}", key.name, value(key, pick)))
+        .chain([format!(
+            "mask={}",
+            ["nosync", "nowait"][usize::from(picks[7] % 2)]
+        )])
+        .collect();
+    let text = format!("{}:{}", default.policy.name(), pairs.join(","));
+    // Some don't go together.
+    parse(&text).unwrap_or(default)
+}
+
+fn value(key: &Key, pick: u16) -> u32 {
+    let small = key
+        .min
+        .saturating_add(u32::from(pick >> 3) % 8)
+        .min(key.max);
+    [
+        key.min,
+        key.max,
+        key.default,
+        key.default,
+        small,
+        small,
+        small,
+        small,
+    ][usize::from(pick % 8)]
 }
 
 fn event() -> impl Strategy<Value = Event> {
@@ -73,10 +122,18 @@ fn event() -> impl Strategy<Value = Event> {
         2 => Just(Event::Late),
         4 => Just(Event::Poll),
         4 => Just(Event::Thread),
+        2 => Just(Event::PollTimer),
+        2 => Just(Event::Expire),
+        2 => Just(Event::Serve),
+        2 => (0u32..20_000).prop_map(Event::Time),
+        1 => Just(Event::Switch),
+        1 => any::<bool>().prop_map(Event::Idle),
+        1 => prop::option::of(any::<u8>()).prop_map(Event::InFlight),
         1 => Just(Event::Pause),
         1 => Just(Event::Resume),
         1 => Just(Event::Stop),
-        1 => config().prop_map(Event::Request),
+        1 => choice().prop_map(Event::Request),
+        1 => choice().prop_map(Event::Switchover),
         2 => Just(Event::Exclusive),
         1 => any::<bool>().prop_map(Event::Reachable),
         2 => any::<bool>().prop_map(Event::Pressure),
@@ -85,13 +142,19 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-fn request(rig: &Rig, config: Config) {
+fn request(rig: &Rig, choice: Choice) {
     if rig.is_requested() {
         rig.stop();
         rig.free();
     }
-    rig.moderator.set_choice(config);
+    rig.moderator.set_choice(choice);
     rig.request();
+}
+
+fn switch_over(rig: &Rig, choice: Choice) {
+    rig.pause();
+    rig.moderator.set_choice(choice);
+    rig.resume();
 }
 
 fn apply(rig: &Rig, event: Event) {
@@ -103,10 +166,19 @@ fn apply(rig: &Rig, event: Event) {
         Event::Poll if rig.listed.get() => drop(rig.poll()),
         Event::Poll => (),
         Event::Thread => rig.settle(),
+        Event::PollTimer => rig.fire_poll_timer(),
+        Event::Expire => rig.expire(),
+        Event::Serve if rig.joined.get() => rig.joined.set(rig.serve() != Pass::Done),
+        Event::Serve => (),
+        Event::Time(micros) => rig.pass_time(Span::from_micros(micros)),
+        Event::Switch => rig.switches.set(rig.switches.get() + 1),
+        Event::Idle(idle) => rig.idle.set(idle),
+        Event::InFlight(commands) => rig.queue.set_in_flight(commands.map(u32::from)),
         Event::Pause => rig.pause(),
         Event::Resume => rig.resume(),
         Event::Stop => rig.stop(),
-        Event::Request(config) => request(rig, config),
+        Event::Request(choice) => request(rig, choice),
+        Event::Switchover(choice) => switch_over(rig, choice),
         Event::Exclusive => drop(rig.exclusive()),
         Event::Reachable(reachable) => rig.queue.set_reachable(reachable),
         Event::Pressure(pressure) => rig.need_resched.set(pressure),
@@ -140,8 +212,8 @@ fn check(rig: &Rig) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-fn run(config: Config, latches: bool, events: &[Event]) -> Result<(), TestCaseError> {
-    let rig = Rig::new(config);
+fn run(choice: Choice, latches: bool, events: &[Event]) -> Result<(), TestCaseError> {
+    let rig = Rig::parsed(&choice.to_string());
     rig.latches.set(latches);
     for event in events {
         apply(&rig, *event);
@@ -154,7 +226,7 @@ fn run(config: Config, latches: bool, events: &[Event]) -> Result<(), TestCaseEr
     rig.queue.set_reachable(true);
     rig.resume();
     if !rig.moderator.snapshot().contains(Snapshot::INIT) {
-        request(&rig, config);
+        request(&rig, choice);
     }
     rig.settle();
     // The device tells about what it posted without telling.
@@ -188,12 +260,12 @@ fn bal_01_depth_is_zero_after_every_sequence() {
     };
     let mut runner = TestRunner::new_with_rng(config_of_runner, rng);
     let strategy = (
-        config(),
+        choice(),
         any::<bool>(),
         prop::collection::vec(event(), 0..60),
     );
-    let result = runner.run(&strategy, |(config, latches, events)| {
-        run(config, latches, &events)
+    let result = runner.run(&strategy, |(choice, latches, events)| {
+        run(choice, latches, &events)
     });
     if let Err(error) = result {
         panic!("IRQMOD_SEED={seed}\n{error}");

@@ -309,10 +309,7 @@ impl Rig {
 
     /// The next thing that a timer, a softirq or a thread does, if there is one.
     pub fn step(&self) -> bool {
-        if let Some(after) = self.poll_timer.take() {
-            self.pass_time(after);
-            self.list();
-        }
+        self.fire_poll_timer();
         if self.listed.get() {
             self.poll();
         } else if self.woken.replace(false) || self.queued.replace(false) {
@@ -325,6 +322,14 @@ impl Rig {
             return false;
         }
         true
+    }
+
+    /// The timer that paces the poller fires, if it runs.
+    pub fn fire_poll_timer(&self) {
+        if let Some(after) = self.poll_timer.take() {
+            self.pass_time(after);
+            self.list();
+        }
     }
 
     pub fn pass_time(&self, span: Span) {
