@@ -10,11 +10,19 @@
 //! - [`pci`] and [`debugfs`]: safe faces for a driver without `unsafe`.
 
 mod context;
+mod entry;
+mod hold;
 mod irq_poll;
 mod lock;
 mod mask;
+mod member;
+mod percpu;
 mod platform;
+mod poll_timer;
+mod serve;
+mod switch;
 mod thread;
+mod work;
 
 pub mod debugfs;
 pub mod line;

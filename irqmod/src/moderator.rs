@@ -432,15 +432,33 @@ impl Moderator {
         platform: &P,
         budget: Budget,
     ) -> Pass {
-        platform.locked(|| self.pass(source, platform, budget))
+        self.on_piece(source, platform, budget).0
     }
 
-    /// As [`on_pass`](Self::on_pass). Under the lock.
-    fn pass<S: Source, P: Platform>(&self, source: &S, platform: &P, budget: Budget) -> Pass {
-        if !self.may_drain(source) {
-            return Pass::Done;
-        }
-        let (drain, next) = self.deferred_drain(source, platform, budget);
+    /// As [`on_pass`](Self::on_pass), and says how many completions were found.
+    pub fn on_piece<S: Source, P: Platform>(
+        &self,
+        source: &S,
+        platform: &P,
+        budget: Budget,
+    ) -> (Pass, u32) {
+        platform.locked(|| {
+            if !self.may_drain(source) {
+                return (Pass::Done, 0);
+            }
+            let (drain, next) = self.deferred_drain(source, platform, budget);
+            (self.pass(source, platform, drain, next), drain.found())
+        })
+    }
+
+    /// What follows a drain of [`on_pass`](Self::on_pass). Under the lock.
+    fn pass<S: Source, P: Platform>(
+        &self,
+        source: &S,
+        platform: &P,
+        drain: Drain,
+        next: Next,
+    ) -> Pass {
         if self.guests.load(Relaxed) != 0 {
             // A task waits for this thread, which a storm may never let end by itself. What is left
             // the task will see when it looks at the end, which is still to come: it needs the lock

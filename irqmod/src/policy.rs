@@ -121,6 +121,9 @@ pub trait Policy: Copy {
     /// Whether the line needs an interrupt thread.
     const THREAD: bool = false;
 
+    /// Whether the line needs a work item: it may be deferred to [`Deferral::Work`].
+    const WORK: bool = false;
+
     /// Whether [`on_interrupt`](Self::on_interrupt) and [`on_drained`](Self::on_drained) look at
     /// their glance. The handler gathers nothing for a policy that does not.
     const GLANCES: bool = true;
@@ -352,6 +355,11 @@ impl Config {
     /// Whether the line needs an interrupt thread.
     pub fn wants_thread(&self) -> bool {
         with_policy!(self.kind(), P => P::THREAD)
+    }
+
+    /// Whether the line needs a work item.
+    pub fn wants_work(&self) -> bool {
+        with_policy!(self.kind(), P => P::WORK)
     }
 
     /// The name of the policy in a parameter string.

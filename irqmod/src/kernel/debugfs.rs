@@ -2,6 +2,8 @@
 
 //! What the lines do, in `/sys/kernel/debug/irqmod/LINE/`: `state`, `stats`, `mask` and `policy`.
 //!
+//! Writing to `policy` switches this line, until its driver requests it anew.
+//!
 //! All file operations live in this library and never in a driver: a file that is still open does
 //! not keep the driver's module, and must survive it.
 
@@ -16,6 +18,7 @@ use kernel::{
     },
     fmt,
     prelude::*,
+    str::CString,
     sync::{
         atomic::{
             Atomic,
@@ -31,8 +34,17 @@ use kernel::{
     uaccess::UserSliceReader, //
 };
 
-use super::mask::Vector;
-use crate::moderator::Moderator;
+use super::{
+    mask::Vector,
+    params, //
+};
+use crate::{
+    moderator::Moderator,
+    policy::{
+        Choice,
+        Config, //
+    }, //
+};
 
 /// A value of the inner rings, which format by `core::fmt`, for the kernel's `fmt!`.
 pub(super) struct Shown<'a, T>(pub(super) &'a T);
@@ -63,32 +75,39 @@ fn root() -> &'static Dir {
     }
 }
 
-/// What the files of a line read.
+/// A line of any type, for its files.
+pub(super) trait Watched: Send + Sync {
+    fn moderator(&self) -> &Moderator;
+    fn vector(&self) -> &Vector;
+    /// See [`Line::set_policy`](crate::Line::set_policy).
+    fn switch_to(&self, choice: Choice) -> Result;
+}
+
+/// What the files of a line read and write.
 ///
 /// # Invariants
 ///
-/// `moderator` and `vector` are valid for as long as the view exists, and the vector is that of a
-/// requested line.
+/// `line` is valid for as long as the view exists, and it was requested.
 struct View {
-    moderator: NonNull<Moderator>,
-    vector: NonNull<Vector>,
+    line: NonNull<dyn Watched>,
+    /// For the log.
+    name: CString,
 }
 
-// SAFETY: The view only reads a `Moderator` and a `Vector`, which are `Sync`.
+// SAFETY: The view only has a shared reference, and what is `Watched` is `Sync`.
 unsafe impl Send for View {}
 
 // SAFETY: As above.
 unsafe impl Sync for View {}
 
 impl View {
-    fn moderator(&self) -> &Moderator {
+    fn line(&self) -> &dyn Watched {
         // SAFETY: Valid by the type invariant.
-        unsafe { self.moderator.as_ref() }
+        unsafe { self.line.as_ref() }
     }
 
-    fn vector(&self) -> &Vector {
-        // SAFETY: Valid by the type invariant.
-        unsafe { self.vector.as_ref() }
+    fn moderator(&self) -> &Moderator {
+        self.line().moderator()
     }
 }
 
@@ -105,14 +124,37 @@ fn show_stats(view: &View, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 
 fn show_mask(view: &View, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let moderator = view.moderator();
-    Display::fmt(&view.vector().masks(moderator.choice().mask), f)?;
+    Display::fmt(&view.line().vector().masks(moderator.choice().mask), f)?;
     let counts = moderator.stats().read();
     let strays = counts.absorbed.wrapping_add(counts.forgiven);
     f.write_fmt(fmt!("strays {}\n", strays))
 }
 
+/// All policies, the line's own in brackets with its parameters.
 fn show_policy(view: &View, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    f.write_fmt(fmt!("{}\n", Shown(&view.moderator().choice())))
+    let choice = view.moderator().choice();
+    for (i, name) in Config::NAMES.iter().enumerate() {
+        let separator = if i == 0 { "" } else { " " };
+        if *name == choice.policy.name() {
+            f.write_fmt(fmt!("{}[{}]", separator, Shown(&choice)))?;
+        } else {
+            f.write_fmt(fmt!("{}{}", separator, name))?;
+        }
+    }
+    f.write_str("\n")
+}
+
+/// Longest text that chooses a policy.
+const MAX_CHOICE: usize = 256;
+
+fn choose_policy(view: &View, reader: &mut UserSliceReader) -> Result {
+    let mut text = [0; MAX_CHOICE];
+    let text = text.get_mut(..reader.len()).ok_or(E2BIG)?;
+    reader.read_slice(text)?;
+    let choice = params::choose(text, &view.name)?;
+    view.line().switch_to(choice).inspect_err(|error| {
+        pr_err!("{}: {}: {:?}\n", &*view.name, Shown(&choice), error);
+    })
 }
 
 /// The directory of one line; gone when dropped, after all readers have left.
@@ -125,18 +167,18 @@ impl LineDir {
     ///
     /// # Safety
     ///
-    /// The line is requested, and both parts of it stay valid, until the result is dropped.
-    pub(super) unsafe fn new(moderator: &Moderator, vector: &Vector, name: &CStr) -> Result<Self> {
+    /// `line` is requested, and it stays valid, until the result is dropped.
+    pub(super) unsafe fn new(line: &(dyn Watched + 'static), name: &CStr) -> Result<Self> {
         // INVARIANT: The contract of this function covers the life of the view.
         let view = View {
-            moderator: NonNull::from(moderator),
-            vector: NonNull::from(vector),
+            line: NonNull::from(line),
+            name: CString::try_from(name)?,
         };
         let scope = root().scope::<_, Error, _>(Ok(view), name, |view, dir| {
             dir.read_callback_file(c"state", view, &show_state);
             dir.read_callback_file(c"stats", view, &show_stats);
             dir.read_callback_file(c"mask", view, &show_mask);
-            dir.read_callback_file(c"policy", view, &show_policy);
+            dir.read_write_callback_file(c"policy", view, &show_policy, &choose_policy);
         });
         Ok(Self {
             _scope: KBox::pin_init(scope, GFP_KERNEL)?,

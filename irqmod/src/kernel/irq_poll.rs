@@ -63,11 +63,20 @@ impl Poller {
     /// The instance is neither scheduled nor running: it is new, or joined by [`Poller::disable`].
     /// `callback` may be called with this instance until the next `disable`.
     pub(super) unsafe fn init(&self, budget: Budget, callback: Callback) {
-        let weight = c_int::try_from(budget.get()).unwrap_or(c_int::MAX);
         // INVARIANT: `raw` is valid for C from here on.
         // SAFETY: `raw` is pinned memory of the right type and by the contract of this function
         // nobody uses it now.
-        unsafe { bindings::irq_poll_init(self.raw.get(), weight, Some(callback)) };
+        unsafe { bindings::irq_poll_init(self.raw.get(), weight(budget), Some(callback)) };
+    }
+
+    /// Makes `budget` the weight of a call from now on.
+    ///
+    /// # Safety
+    ///
+    /// The instance is initialised, and joined by [`Poller::disable`] or not used yet.
+    pub(super) unsafe fn set_weight(&self, budget: Budget) {
+        // SAFETY: Initialised, and by the contract nobody reads it now.
+        unsafe { (*self.raw.get()).weight = weight(budget) };
     }
 
     /// Puts the instance on this CPU's list; any context.
@@ -95,4 +104,8 @@ impl Poller {
         // function.
         unsafe { bindings::irq_poll_enable(self.raw.get()) };
     }
+}
+
+fn weight(budget: Budget) -> c_int {
+    c_int::try_from(budget.get()).unwrap_or(c_int::MAX)
 }

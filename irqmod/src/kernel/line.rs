@@ -17,13 +17,14 @@
 //! All edges are task context, serialised by one sleeping lock. A line can be requested again after
 //! `free`, with another vector; nothing of its former life survives.
 //!
+//! Another policy in between: [`Line::set_policy`].
+//!
 //! Going down, [`Line::free`] (and so dropping) keeps this order: debugfs files, interrupt and its
 //! thread, poller; then, as the fields are dropped, the source with its queue memory.
 
 use core::ops::Deref;
 use kernel::{
     bindings,
-    container_of,
     error::to_result,
     fmt,
     irq::Flags,
@@ -41,34 +42,42 @@ use kernel::{
 
 use super::{
     debugfs::LineDir,
-    irq_poll::Poller,
+    entry::{
+        on_interrupt,
+        on_poll,
+        on_thread, //
+    },
     platform::LinePlatform, //
 };
 use crate::{
-    moderator::{
-        Handled,
-        Moderator, //
-    },
-    platform::{
-        Platform as _,
-        PollPass, //
-    },
+    moderator::Moderator,
+    platform::Platform as _,
     policy::Choice,
     source::{
         DrainRight,
         Source, //
-    },
-    Budget, //
+    }, //
 };
 
 /// What a request holds until it is freed.
-struct Request {
-    irq: u32,
+pub(super) struct Request {
+    pub(super) irq: u32,
+    /// Whether a handler is registered. One that could not be registered again after a switch is
+    /// not: the line is free then, but for its name and its files.
+    pub(super) registered: bool,
     /// Whether the moderator may defer.
     moderated: bool,
+    /// What a resume is to switch to.
+    pub(super) next: Option<Choice>,
     /// The core keeps a pointer to the name.
-    name: CString,
+    pub(super) name: CString,
     files: Option<LineDir>,
+}
+
+impl Request {
+    pub(super) fn is_moderated(&self) -> bool {
+        self.registered && self.moderated
+    }
 }
 
 /// One interrupt line, moderated, with the source that it belongs to.
@@ -78,21 +87,21 @@ struct Request {
 ///
 /// # Invariants
 ///
-/// - `lifecycle` holds a request if, and only if, an interrupt handler is registered whose cookie
-///   points to this line.
+/// - `lifecycle` holds a request that says so if, and only if, an interrupt handler is registered
+///   whose cookie points to this line.
 /// - The poller is only scheduled or running while there is a request.
 #[pin_data(PinnedDrop)]
 pub struct Line<S: Source> {
     // First: the word that a handler reads before anything else.
-    moderator: Moderator,
+    pub(super) moderator: Moderator,
     #[pin]
-    source: S,
+    pub(super) source: S,
     #[pin]
-    platform: LinePlatform,
+    pub(super) platform: LinePlatform,
     /// Mirrors `lifecycle.is_some()`; written under both locks, read under the queue lock.
     requested: Atomic<bool>,
     #[pin]
-    lifecycle: Mutex<Option<Request>>,
+    pub(super) lifecycle: Mutex<Option<Request>>,
 }
 
 /// One lockdep class for the lines of all drivers.
@@ -110,7 +119,7 @@ impl<S: Source> Line<S> {
         try_pin_init!(Self {
             moderator: Moderator::new(choice),
             source <- source,
-            platform <- LinePlatform::new(),
+            platform <- LinePlatform::new(&Self::CALLBACKS),
             requested: Atomic::new(false),
             lifecycle <- new_lifecycle(),
         })
@@ -186,6 +195,7 @@ impl<S: Source> Line<S> {
         moderated: bool,
         name: fmt::Arguments<'_>,
     ) -> Result {
+        self.provide_for(&self.moderator.choice())?;
         let mut lifecycle = self.lifecycle.lock();
         if lifecycle.is_some() {
             return Err(EBUSY);
@@ -202,21 +212,32 @@ impl<S: Source> Line<S> {
         if moderated {
             self.moderator.start();
         }
-        // SAFETY: Moderator and vector are pinned with the line, and `free`, which dropping calls,
-        // gives the files up before the request ends.
-        let files = unsafe { LineDir::new(&self.moderator, &self.platform.vector, &name) };
+        // SAFETY: The line is pinned, and `free`, which dropping calls, gives the files up before
+        // the request ends.
+        let files = unsafe { LineDir::new(&*self, &name) };
         // INVARIANT: The handler was registered above.
         *lifecycle = Some(Request {
             irq,
+            registered: true,
             moderated,
+            next: None,
             name,
             files: files.ok(),
         });
         Ok(())
     }
 
+    /// Makes what the policy needs. Without the lock: a CPU that goes down waits for requests, and
+    /// this may wait for the CPU.
+    pub(super) fn provide_for(&self, choice: &Choice) -> Result {
+        if choice.policy.wants_work() {
+            self.platform.work.prepare()?;
+        }
+        Ok(())
+    }
+
     /// Forgets the former life, before the handler is registered.
-    fn prepare(&self, irq: u32) {
+    pub(super) fn prepare(&self, irq: u32) {
         self.platform.vector.set(irq);
         self.moderator.prepare();
         let budget = self.moderator.choice().policy.budget();
@@ -234,7 +255,13 @@ impl<S: Source> Line<S> {
     /// # Safety
     ///
     /// As [`Line::request_as`]; `name` lives until the interrupt is freed.
-    unsafe fn register(&self, irq: u32, flags: c_ulong, name: &CStr, moderated: bool) -> Result {
+    pub(super) unsafe fn register(
+        &self,
+        irq: u32,
+        flags: c_ulong,
+        name: &CStr,
+        moderated: bool,
+    ) -> Result {
         let threaded = moderated && self.moderator.choice().policy.wants_thread();
         let thread: bindings::irq_handler_t = if threaded { Some(on_thread::<S>) } else { None };
         // SAFETY: The cookie is a line that is pinned and that frees the interrupt before it goes,
@@ -251,7 +278,7 @@ impl<S: Source> Line<S> {
         })
     }
 
-    fn as_cookie(&self) -> *mut c_void {
+    pub(super) fn as_cookie(&self) -> *mut c_void {
         core::ptr::from_ref(self).cast_mut().cast()
     }
 
@@ -260,20 +287,30 @@ impl<S: Source> Line<S> {
     ///
     /// If the source is reachable the line is left with a disable depth of zero, whoever owned it.
     pub fn free(self: Pin<&Self>) {
+        // Waits for readers and writers, who must not find a line that is going away. Without the
+        // lock, which a writer takes.
+        let files = self.take_files();
+        drop(files);
         let mut lifecycle = self.lifecycle.lock();
         let Some(request) = lifecycle.take() else {
             return;
         };
-        // Waits for readers, who must not find a moderator that is going away.
-        drop(request.files);
-        if request.moderated {
+        if request.is_moderated() {
             self.moderator.stop(&self.source, &self.platform);
         }
-        // SAFETY: By the type invariant the handler was registered for this number and cookie.
-        unsafe { bindings::free_irq(request.irq, self.as_cookie()) };
+        if request.registered {
+            // SAFETY: By the type invariant the handler was registered for this number and cookie.
+            unsafe { bindings::free_irq(request.irq, self.as_cookie()) };
+        }
         self.set_requested(false);
         // INVARIANT: No handler, no request, and `stop` joined the poller.
         drop(request.name);
+    }
+
+    fn take_files(&self) -> Option<LineDir> {
+        let mut lifecycle = self.lifecycle.lock();
+        let request = (*lifecycle).as_mut()?;
+        request.files.take()
     }
 
     /// Keeps handler, thread and poller from draining, until [`Line::resume`]. May sleep;
@@ -282,16 +319,20 @@ impl<S: Source> Line<S> {
     /// Nothing happens to a line that is not requested, or requested plainly: free that one.
     pub fn pause(&self) {
         let lifecycle = self.lifecycle.lock();
-        if is_moderated(&lifecycle) {
+        if lifecycle.as_ref().is_some_and(Request::is_moderated) {
             self.moderator.pause(&self.source, &self.platform);
         }
     }
 
     /// Ends a pause, if the source is reachable. May sleep; idempotent.
     pub fn resume(&self) {
-        let lifecycle = self.lifecycle.lock();
-        if is_moderated(&lifecycle) {
+        let mut lifecycle = self.lifecycle.lock();
+        if let Some(request) = (*lifecycle)
+            .as_mut()
+            .filter(|request| request.is_moderated())
+        {
             self.moderator.resume(&self.source, &self.platform);
+            self.catch_up(request);
         }
     }
 
@@ -301,7 +342,7 @@ impl<S: Source> Line<S> {
     /// May sleep, but `f` must not. For time-outs and for reaping; works with or without a request.
     pub fn exclusive<R>(&self, f: impl FnOnce(&S, &mut DrainRight<'_>) -> R) -> R {
         let lifecycle = self.lifecycle.lock();
-        if lifecycle.is_some() {
+        if lifecycle.as_ref().is_some_and(|request| request.registered) {
             return self.moderator.exclusive(&self.source, &self.platform, f);
         }
         self.platform
@@ -321,10 +362,6 @@ impl<S: Source> Line<S> {
     }
 }
 
-fn is_moderated(request: &Option<Request>) -> bool {
-    request.as_ref().is_some_and(|request| request.moderated)
-}
-
 impl<S: Source> Deref for Line<S> {
     type Target = S;
 
@@ -338,72 +375,4 @@ impl<S: Source> PinnedDrop for Line<S> {
     fn drop(self: Pin<&mut Self>) {
         self.as_ref().free();
     }
-}
-
-fn irq_return(handled: Handled) -> bindings::irqreturn_t {
-    bindings::irqreturn_t(match handled {
-        Handled::None => bindings::irqreturn::IRQ_NONE.0,
-        Handled::Handled => bindings::irqreturn::IRQ_HANDLED.0,
-        Handled::WakeThread => bindings::irqreturn::IRQ_WAKE_THREAD.0,
-    })
-}
-
-/// The primary handler.
-///
-/// # Safety
-///
-/// `cookie` is the line that was given to `request_threaded_irq`.
-unsafe extern "C" fn on_interrupt<S: Source>(
-    _irq: c_int,
-    cookie: *mut c_void,
-) -> bindings::irqreturn_t {
-    // SAFETY: A line, by the contract; it frees the interrupt, and joins this handler, before it
-    // goes.
-    let line = unsafe { &*cookie.cast::<Line<S>>() };
-    irq_return(line.moderator.on_interrupt(&line.source, &line.platform))
-}
-
-/// The handler's thread.
-///
-/// # Safety
-///
-/// `cookie` is the line that was given to `request_threaded_irq`.
-unsafe extern "C" fn on_thread<S: Source>(
-    _irq: c_int,
-    cookie: *mut c_void,
-) -> bindings::irqreturn_t {
-    // SAFETY: A line, by the contract; it frees the interrupt, and joins this thread, before it
-    // goes.
-    let line = unsafe { &*cookie.cast::<Line<S>>() };
-    let handled = line.moderator.on_thread(&line.source, &line.platform);
-    line.platform.manners.restore();
-    irq_return(handled)
-}
-
-/// The softirq poller.
-///
-/// # Safety
-///
-/// `raw` is the poller of a line that is requested, called by the core.
-unsafe extern "C" fn on_poll<S: Source>(raw: *mut bindings::irq_poll, weight: c_int) -> c_int {
-    // SAFETY: By the contract `raw` is embedded in a line, which joins the poller before it goes.
-    let line = unsafe { &*line_of::<S>(raw) };
-    // The weight was a budget when the poller was initialised.
-    let weight = weight.unsigned_abs();
-    let budget = Budget::new(weight).unwrap_or(Budget::POLL_DEFAULT);
-    let pass = PollPass::new(budget);
-    let end = line.moderator.on_poll(&line.source, &line.platform, pass);
-    // CAST: At most the weight.
-    end.work() as c_int
-}
-
-/// # Safety
-///
-/// `raw` is the poller of a `Line<S>`.
-unsafe fn line_of<S: Source>(raw: *mut bindings::irq_poll) -> *const Line<S> {
-    let poller = Poller::from_raw(raw);
-    // SAFETY: By the contract the poller is a field of a platform.
-    let platform = unsafe { container_of!(poller, LinePlatform, poller) };
-    // SAFETY: By the contract the platform is a field of a line.
-    unsafe { container_of!(platform, Line<S>, platform) }
 }

@@ -5,7 +5,9 @@
 //! One line in a driver, [`policy_param!`](crate::policy_param), gives it
 //! `/sys/module/NAME/parameters/PARAM` (0644), the argument of `insmod` and, built in,
 //! `NAME.PARAM=` on the kernel command line. A rejected value changes nothing and leaves one line
-//! in the log that names what is allowed.
+//! in the log that names what is allowed. A new value is for lines that are requested from then on,
+//! also because their device is reset; the file `policy` of [`debugfs`](super::debugfs) is for one
+//! that is in use.
 
 use core::{
     cell::UnsafeCell,
@@ -86,18 +88,23 @@ impl PolicyParam {
     ///
     /// The caller holds the parameter lock of `self.module`.
     unsafe fn set_locked(&self, text: &[u8], name: &CStr) -> Result {
-        match params::parse(text) {
-            Ok(config) => {
-                // SAFETY: By the contract nobody else accesses `value` now.
-                unsafe { *self.value.get() = Some(config) };
-                Ok(())
-            }
-            Err(reason) => {
-                pr_err!("{}: {}\n", name, Shown(&reason));
-                Err(if reason.is_range() { ERANGE } else { EINVAL })
-            }
-        }
+        let choice = choose(text, name)?;
+        // SAFETY: By the contract nobody else accesses it now.
+        unsafe { *self.value.get() = Some(choice) };
+        Ok(())
     }
+}
+
+/// Reads a choice; what is wrong with it goes to the log, under `name`.
+pub(super) fn choose(text: &[u8], name: &CStr) -> Result<Choice> {
+    params::parse(text).map_err(|reason| {
+        pr_err!("{}: {}\n", name, Shown(&reason));
+        if reason.is_range() {
+            ERANGE
+        } else {
+            EINVAL
+        }
+    })
 }
 
 /// `kernel_param_ops.set`.

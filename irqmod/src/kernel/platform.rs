@@ -2,14 +2,32 @@
 
 //! The kernel as a [`Platform`]: ties the primitives of one line together.
 
-use kernel::prelude::*;
+use kernel::{
+    bindings,
+    container_of,
+    prelude::*, //
+};
 
 use super::{
     context,
+    hold,
     irq_poll::Poller,
     lock::CqLock,
     mask::Vector,
-    thread::Manners, //
+    member::{
+        Member,
+        NotReady,
+        Ops, //
+    },
+    percpu::{
+        on_cpu,
+        List, //
+    },
+    poll_timer::PollTimer,
+    serve,
+    thread::Manners,
+    work,
+    work::Work, //
 };
 use crate::{
     observation::Glance,
@@ -38,18 +56,107 @@ pub(super) struct LinePlatform {
     #[pin]
     pub(super) poller: Poller,
     #[pin]
+    timer: PollTimer,
+    #[pin]
+    pub(super) work: Work,
+    #[pin]
+    pub(super) member: Member,
+    #[pin]
     lock: CqLock,
 }
 
+/// What depends on the type of the line.
+pub(super) struct Callbacks {
+    pub(super) work: work::Callback,
+    pub(super) ops: Ops,
+}
+
 impl LinePlatform {
-    pub(super) fn new() -> impl PinInit<Self> {
+    pub(super) fn new(callbacks: &'static Callbacks) -> impl PinInit<Self> {
         pin_init!(Self {
             vector: Vector::new(),
             manners: Manners::new(),
             poller <- Poller::new(),
+            timer <- PollTimer::new(on_timer),
+            work <- Work::new(callbacks.work),
+            member <- Member::new(&callbacks.ops),
             lock <- CqLock::new(),
         })
     }
+
+    /// The platform whose poller `raw` is.
+    ///
+    /// # Safety
+    ///
+    /// There is one.
+    pub(super) unsafe fn of_poller(raw: *mut bindings::irq_poll) -> *mut Self {
+        let poller = Poller::from_raw(raw);
+        // SAFETY: By the contract.
+        unsafe { container_of!(poller, Self, poller) }
+    }
+
+    /// The platform whose work item `raw` is.
+    ///
+    /// # Safety
+    ///
+    /// There is one.
+    pub(super) unsafe fn of_work(raw: *mut bindings::work_struct) -> *mut Self {
+        // SAFETY: By the contract.
+        let work = unsafe { Work::from_raw(raw) };
+        // SAFETY: By the contract.
+        unsafe { container_of!(work, Self, work) }
+    }
+
+    /// The platform that `member` belongs to; not to be changed through the result.
+    ///
+    /// # Safety
+    ///
+    /// There is one.
+    pub(super) unsafe fn of_member(member: &Member) -> *mut Self {
+        let member = core::ptr::from_ref(member).cast_mut();
+        // SAFETY: By the contract.
+        unsafe { container_of!(member, Self, member) }
+    }
+
+    /// Schedules the softirq poller. Task or softirq.
+    ///
+    /// # Safety
+    ///
+    /// `member` is that of a requested line.
+    pub(super) unsafe fn poll(member: &Member) {
+        // SAFETY: By the contract.
+        let platform = unsafe { &*Self::of_member(member) };
+        platform.locked(|| platform.poller.schedule());
+    }
+
+    /// Puts the line on a list of this CPU; the softirq poller stands in for one that is not ready.
+    fn join(&self, list: List) {
+        match self.member.join(list) {
+            Ok(Some(cpu)) if list == List::Served => serve::wake(cpu),
+            Ok(_) => (),
+            Err(NotReady) => {
+                // SAFETY: Callable from any context.
+                unsafe { bindings::irqmod_start_threads() };
+                if list == List::Held {
+                    hold::forget();
+                }
+                self.poller.schedule();
+            }
+        }
+    }
+}
+
+/// The timer of a line expires. Hardirq.
+///
+/// # Safety
+///
+/// `raw` is the timer of a line.
+unsafe extern "C" fn on_timer(raw: *mut bindings::hrtimer) -> bindings::hrtimer_restart {
+    let timer = PollTimer::from_raw(raw);
+    // SAFETY: By the contract the timer is a field of a platform, which joins it before it goes.
+    let platform = unsafe { &*container_of!(timer, LinePlatform, timer) };
+    platform.poller.schedule();
+    bindings::hrtimer_restart::HRTIMER_NORESTART
 }
 
 impl Platform for LinePlatform {
@@ -73,14 +180,20 @@ impl Platform for LinePlatform {
         match to {
             // The return value of the handler wakes the thread.
             Deferral::Thread => {}
-            _ => self.poller.schedule(),
+            Deferral::Softirq => self.poller.schedule(),
+            Deferral::Work if self.work.schedule() => {}
+            Deferral::Work => self.poller.schedule(),
+            Deferral::Hold => self.join(List::Held),
+            Deferral::Cpu => self.join(List::Served),
         }
     }
 
-    fn arm_hold(&self, _: Span) {}
+    fn arm_hold(&self, after: Span) {
+        hold::arm(after);
+    }
 
-    fn poll_after(&self, _: Span) {
-        self.poller.schedule();
+    fn poll_after(&self, after: Span) {
+        self.timer.start(after);
     }
 
     fn complete_poller(&self, pass: PollPass) -> PollEnd {
@@ -89,7 +202,14 @@ impl Platform for LinePlatform {
     }
 
     fn join_deferred(&self) {
+        // First those that may schedule the poller as the last thing they do. Nobody joins a list
+        // or queues the work any more: only a handler does, which was joined.
+        self.member.leave();
+        self.work.cancel();
         self.poller.disable();
+        // A poller that has completed may still be about to start the timer, under the lock.
+        self.locked(|| ());
+        self.timer.cancel();
     }
 
     fn enable_deferred(&self) {
@@ -110,7 +230,7 @@ impl Platform for LinePlatform {
     }
 
     fn on_cpu<R>(&self, f: impl FnOnce(&mut Cpu) -> R) -> R {
-        f(&mut Cpu::new())
+        on_cpu(f)
     }
 
     #[inline]

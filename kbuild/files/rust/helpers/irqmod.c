@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 
 #if IS_ENABLED(CONFIG_RUST_IRQMOD)
+#include <linux/hrtimer.h>
 #include <linux/moduleparam.h>
+#include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
+#include <linux/sched/stat.h>
 #include <linux/spinlock.h>
+#include <linux/workqueue.h>
+#include "../irqmod/cpu.h"
+
+DECLARE_PER_CPU(struct irqmod_cpu, irqmod_cpu);
 
 /* The bits are those of Glance in rust/irqmod/observation.rs. */
 __rust_helper u32 rust_helper_irqmod_glance(void)
@@ -12,7 +19,8 @@ __rust_helper u32 rust_helper_irqmod_glance(void)
 	return (in_hardirq() ? BIT(0) : 0) |
 	       (tif_test_bit(TIF_NEED_RESCHED) ? BIT(1) : 0) |
 	       (is_idle_task(current) ? BIT(2) : 0) |
-	       (tif_test_bit(TIF_NEED_RESCHED_LAZY) ? BIT(4) : 0);
+	       (tif_test_bit(TIF_NEED_RESCHED_LAZY) ? BIT(4) : 0) |
+	       this_cpu_read(irqmod_cpu.glance);
 }
 
 /* Another task has another address, the same task one switch more. */
@@ -50,5 +58,72 @@ __rust_helper void rust_helper_spin_lock_bh(spinlock_t *lock)
 __rust_helper void rust_helper_spin_unlock_bh(spinlock_t *lock)
 {
 	spin_unlock_bh(lock);
+}
+
+__rust_helper struct irqmod_cpu *rust_helper_irqmod_cpu_of(unsigned int number)
+{
+	return per_cpu_ptr(&irqmod_cpu, number);
+}
+
+__rust_helper struct irqmod_cpu *rust_helper_irqmod_cpu_get(unsigned long *flags)
+{
+	unsigned long saved;
+
+	local_irq_save(saved);
+	*flags = saved;
+	return this_cpu_ptr(&irqmod_cpu);
+}
+
+__rust_helper void rust_helper_irqmod_cpu_put(unsigned long flags)
+{
+	local_irq_restore(flags);
+}
+
+__rust_helper unsigned long rust_helper_irqmod_cpu_lock(struct irqmod_cpu *cpu)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&cpu->lock, flags);
+	return flags;
+}
+
+__rust_helper void rust_helper_irqmod_cpu_unlock(struct irqmod_cpu *cpu, unsigned long flags)
+{
+	raw_spin_unlock_irqrestore(&cpu->lock, flags);
+}
+
+__rust_helper void rust_helper_irqmod_list_add(struct list_head *new, struct list_head *head)
+{
+	list_add(new, head);
+}
+
+__rust_helper void rust_helper_irqmod_list_del_init(struct list_head *entry)
+{
+	list_del_init(entry);
+}
+
+__rust_helper bool rust_helper_irqmod_hrtimer_is_queued(struct hrtimer *timer)
+{
+	return hrtimer_is_queued(timer);
+}
+
+__rust_helper bool rust_helper_irqmod_cpu_is_contended(void)
+{
+	return !single_task_running();
+}
+
+/* A task that waits as if it had nothing to do, which a wake-up ends early. */
+__rust_helper void rust_helper_irqmod_rest(u64 nanos, u64 slack)
+{
+	ktime_t span = ns_to_ktime(nanos);
+
+	set_current_state(TASK_IDLE);
+	schedule_hrtimeout_range(&span, slack, HRTIMER_MODE_REL);
+}
+
+/* Any CPU may run the work; requests are completed by it, so it must not wait for memory. */
+__rust_helper struct workqueue_struct *rust_helper_irqmod_alloc_workqueue(const char *name)
+{
+	return alloc_workqueue("%s", WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM, 1, name);
 }
 #endif

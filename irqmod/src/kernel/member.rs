@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A line as the lists of the CPUs know it: without its type.
+//!
+//! A line is on one list at most, because one owner at most has its source. The thread of a CPU and
+//! a hold timer take a line off before they go on with it: by the time they return it may be on
+//! another CPU's list already.
+
+use core::ptr::NonNull;
+use kernel::{
+    bindings,
+    prelude::*,
+    sync::atomic::{
+        Acquire,
+        Atomic,
+        Relaxed,
+        Release, //
+    },
+    time::{
+        delay::fsleep,
+        Delta, //
+    },
+    types::Opaque, //
+};
+
+use super::percpu::{
+    List,
+    PerCpu, //
+};
+use crate::{
+    moderator::Pass,
+    Budget, //
+};
+
+/// What can be done with a line of any type. The member is that of a requested line.
+pub(super) struct Ops {
+    /// One piece of the CPU's thread: what to do next, and how many completions were found.
+    pub(super) piece: unsafe fn(&Member, Budget) -> (Pass, u32),
+    /// The hold is over. Interrupts off.
+    pub(super) hold_end: unsafe fn(&Member),
+    /// The softirq poller is to go on.
+    pub(super) poll: unsafe fn(&Member),
+}
+
+/// How long to wait before looking again whether a line is let go. A piece takes as long.
+const PATIENCE: Delta = Delta::from_micros(50);
+
+/// What links a line into a list.
+///
+/// # Invariants
+///
+/// `node` is initialised. It is on a list of CPU `cpu` or on none, and changed under that CPU's
+/// lock.
+#[pin_data]
+pub(super) struct Member {
+    #[pin]
+    node: Opaque<bindings::list_head>,
+    /// Written by the owner of the source, under the lock of this CPU.
+    cpu: Atomic<u32>,
+    /// Threads and timers that have the line off a list.
+    busy: Atomic<i32>,
+    ops: &'static Ops,
+}
+
+// SAFETY: A member is not bound to a thread.
+unsafe impl Send for Member {}
+
+// SAFETY: `node` is changed under a lock by the type invariant; the rest is atomic or constant.
+unsafe impl Sync for Member {}
+
+impl Member {
+    pub(super) fn new(ops: &'static Ops) -> impl PinInit<Self> {
+        // INVARIANT: On no list.
+        pin_init!(Self {
+            node <- Opaque::ffi_init(|node| {
+                // SAFETY: Pinned memory, valid for writes.
+                unsafe { bindings::INIT_LIST_HEAD(node) }
+            }),
+            cpu: Atomic::new(0),
+            busy: Atomic::new(0),
+            ops,
+        })
+    }
+
+    pub(super) fn node(&self) -> *mut bindings::list_head {
+        self.node.get()
+    }
+
+    /// The member whose node `node` is.
+    ///
+    /// # Safety
+    ///
+    /// `node` is one.
+    pub(super) unsafe fn of_node(node: *mut bindings::list_head) -> NonNull<Self> {
+        let node: *mut Opaque<bindings::list_head> = node.cast();
+        // SAFETY: By the contract.
+        let member = unsafe { kernel::container_of!(node, Self, node) };
+        // SAFETY: A member is nowhere near null.
+        unsafe { NonNull::new_unchecked(member) }
+    }
+
+    pub(super) fn ops(&self) -> &'static Ops {
+        self.ops
+    }
+
+    pub(super) fn set_cpu(&self, number: u32) {
+        self.cpu.store(number, Relaxed);
+    }
+
+    /// Somebody goes on with the line, off the lists.
+    pub(super) fn acquire(&self) {
+        self.busy.add(1, Relaxed);
+    }
+
+    /// Ends [`acquire`](Self::acquire).
+    pub(super) fn release(&self) {
+        self.busy.fetch_sub(1, Release);
+    }
+
+    /// Puts the line on a list of this CPU, on behalf of the owner of its source. Any context.
+    ///
+    /// Returns the CPU if the list was empty before. Refuses while the CPU is not ready, and for a
+    /// hold that no timer would end.
+    pub(super) fn join(&self, list: List) -> Result<Option<&'static PerCpu>, NotReady> {
+        PerCpu::with_this(|this| {
+            this.locked(|lists| {
+                let ends = list == List::Served || super::hold::is_running(this);
+                if !lists.is_ready() || !ends {
+                    return Err(NotReady);
+                }
+                let first = lists.is_empty(list);
+                lists.push_back(list, self);
+                Ok(first.then_some(this))
+            })
+        })
+    }
+
+    /// Takes the line off its list, or waits for who has taken it off. Task.
+    ///
+    /// The caller has seen to it that nobody begins to [`join`](Self::join).
+    pub(super) fn leave(&self) {
+        loop {
+            let cpu = PerCpu::of(self.cpu.load(Relaxed));
+            let busy = cpu.locked(|lists| {
+                lists.remove(self);
+                self.busy.load(Acquire) != 0
+            });
+            if !busy {
+                return;
+            }
+            fsleep(PATIENCE);
+        }
+    }
+}
+
+/// The softirq poller has to stand in.
+pub(super) struct NotReady;

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The completion thread of a CPU: serves the lines that were deferred to the CPU.
+//!
+//! An ordinary task that never leaves its CPU. It stays with one line until that line's queue was
+//! empty, in pieces between which it can be preempted, and sleeps when the ledger says that others
+//! are due. A CPU that goes down parks it, which first moves its lines to their softirq pollers.
+
+use kernel::{
+    bindings,
+    prelude::*, //
+};
+
+use super::{
+    context, hold,
+    percpu::{
+        on_cpu,
+        List,
+        PerCpu,
+        Taken, //
+    },
+};
+use crate::{
+    moderator::Pass,
+    time::Span, //
+};
+
+/// What a rest may be longer by.
+const SLACK: Span = Span::from_micros(20);
+
+/// Wakes the thread of `cpu`, which has lines to serve now. Any context.
+pub(super) fn wake(cpu: &PerCpu) {
+    // SAFETY: The CPU was ready, so its thread exists, and is never stopped.
+    unsafe { bindings::wake_up_process(cpu.thread()) };
+}
+
+/// Whether the thread of CPU `number` has something to do. Preemption off.
+#[kernel::macros::export]
+extern "C" fn irqmod_cpu_should_serve(number: c_uint) -> c_int {
+    let has_lines = PerCpu::of(number).locked(|lists| !lists.is_empty(List::Served));
+    c_int::from(has_lines)
+}
+
+/// One piece of work of the thread of CPU `number`, and the rest that is due after it.
+#[kernel::macros::export]
+extern "C" fn irqmod_cpu_serve(number: c_uint) {
+    let this = PerCpu::of(number);
+    let Some(taken) = this.locked(|lists| lists.take_first(List::Served)) else {
+        return;
+    };
+    let member = taken.member();
+    let began = context::now();
+    let budget = on_cpu(|cpu| cpu.ledger.piece());
+    // SAFETY: A line that is requested, as it was on the list.
+    let (pass, found) = unsafe { (member.ops().piece)(member, budget) };
+    let now = context::now();
+    // SAFETY: Callable from any context.
+    let is_contended = unsafe { bindings::irqmod_cpu_is_contended() };
+    let (rest, turn_is_over) = on_cpu(|cpu| {
+        let rest = cpu.ledger.on_piece(began, now, found, is_contended);
+        (rest, cpu.ledger.turn_is_over())
+    });
+    let is_over = put_back(this, taken, &pass, turn_is_over);
+    match (pass, rest) {
+        (_, Some(span)) if !is_over => rest_for(span),
+        (Pass::Rest(span), _) => rest_for(span),
+        _ => (),
+    }
+}
+
+/// Keeps a line that is not finished. Returns whether there is nothing more to serve, and then the
+/// CPU's handlers drain again.
+fn put_back(this: &PerCpu, taken: Taken, pass: &Pass, turn_is_over: bool) -> bool {
+    this.locked(|lists| {
+        match pass {
+            Pass::Again if !turn_is_over => lists.push_front(List::Served, taken.member()),
+            Pass::Again | Pass::Rest(_) => lists.push_back(List::Served, taken.member()),
+            Pass::Done => (),
+        }
+        taken.end(lists);
+        let is_over = lists.is_empty(List::Served);
+        if is_over {
+            on_cpu(|cpu| cpu.ledger.leave(context::now()));
+        }
+        is_over
+    })
+}
+
+/// Sleeps. A wake-up, to park or to serve, ends it early.
+fn rest_for(span: Span) {
+    // SAFETY: Task context, no lock is held.
+    unsafe { bindings::irqmod_rest(span.as_nanos(), SLACK.as_nanos()) };
+}
+
+/// CPU `number` has come up. Its thread, on it.
+#[kernel::macros::export]
+extern "C" fn irqmod_cpu_online(number: c_uint) {
+    PerCpu::of(number).locked(|lists| lists.set_ready(true));
+}
+
+/// CPU `number` goes down. Its thread, on it.
+#[kernel::macros::export]
+extern "C" fn irqmod_cpu_offline(number: c_uint) {
+    let this = PerCpu::of(number);
+    this.locked(|lists| lists.set_ready(false));
+    while let Some(taken) = this.locked(|lists| lists.take_first(List::Served)) {
+        let member = taken.member();
+        // SAFETY: A line that is requested, as it was on the list.
+        unsafe { (member.ops().poll)(member) };
+        this.locked(|lists| taken.end(lists));
+    }
+    hold::end(this);
+    on_cpu(|cpu| cpu.ledger.leave(context::now()));
+}
