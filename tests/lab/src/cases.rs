@@ -4,12 +4,14 @@
 
 mod cost;
 mod data;
+mod deferral;
 mod faults;
 mod load;
 mod modules;
 mod nowait;
 mod policies;
 mod rig;
+mod switch;
 mod teardown;
 
 use crate::test::Case;
@@ -22,6 +24,8 @@ pub(crate) fn all() -> Vec<Case> {
     all.extend(nowait::all());
     all.extend(cost::all());
     all.extend(teardown::all());
+    all.extend(deferral::all());
+    all.extend(switch::all());
     all.extend(faults::all());
     all
 }
