@@ -31,7 +31,7 @@ const KEEPS: f64 = 97.0;
 /// Most of the latency of a single request under `hardirq`, as a multiple.
 const ALONE: f64 = 1.05;
 /// The same where each completion leaves the handler by design: a softirq, or a switch to a task.
-const ALONE_LEAVING: &[(&str, f64)] = &[("irqpoll", 1.2), ("threaded", 1.8), ("workqueue", 2.0)];
+const ALONE_LEAVING: &[(&str, f64)] = &[("irqpoll", 1.3), ("threaded", 1.8)];
 /// More interrupts, softirqs and context switches than `hardirq` has, as a multiple.
 const QUIET: f64 = 1.01;
 /// Two runs in virtual time may differ by this much.
