@@ -14,11 +14,11 @@ use crate::{
         Failure,
         Result, //
     },
-    qmp::Qmp,
-    vm::{
+    process::{
         Files,
         Process, //
     },
+    qmp::Qmp,
     vtime::Pinned,
 };
 use serde_json::{

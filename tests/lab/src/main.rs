@@ -21,6 +21,7 @@ mod key;
 mod lab;
 mod needs;
 mod own;
+mod process;
 mod programs;
 mod progress;
 mod qmp;

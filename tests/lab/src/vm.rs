@@ -18,42 +18,25 @@ use crate::{
         Extra, //
     },
     kernel::Kernel,
-    lab::{
-        make_dir,
-        Lab, //
+    lab::Lab,
+    process::{
+        Files,
+        Process, //
     },
-    own,
     qmp::Qmp,
-    step::{
-        end_with_us,
-        quote, //
-    },
+    step::quote,
     vtime,
 };
 use serde_json::json;
 use std::{
     ffi::OsStr,
     fs,
-    fs::File,
-    os::unix::net::UnixStream,
     path::{
         Path,
         PathBuf, //
     },
-    process::{
-        Child,
-        Command,
-        Stdio, //
-    },
-    sync::atomic::{
-        AtomicU32,
-        Ordering, //
-    },
-    thread,
-    time::{
-        Duration,
-        Instant, //
-    },
+    process::Command,
+    time::Duration,
 };
 
 /// What a second of the guest is.
@@ -196,62 +179,43 @@ impl Vm {
     }
 
     fn qemu_words(&self, accel: Accel, kernel: &Kernel, files: &Files) -> Vec<String> {
-        let mut words: Vec<String> = Vec::new();
-        let mut add = |list: &[&str]| words.extend(list.iter().map(|word| (*word).to_owned()));
-        add(&[
-            "-name",
-            "lab,debug-threads=on",
-            "-machine",
-            "q35",
+        let mut words = words(&["-name", "lab,debug-threads=on", "-machine", "q35"]);
+        words.extend(self::words(&[
             "-nodefaults",
             "-no-user-config",
-        ]);
-        add(&["-display", "none", "-no-reboot", "-S"]);
-        match (self.time, accel) {
-            (Time::Virtual, _) => {
-                add(&[
-                    "-accel",
-                    "tcg,thread=single",
-                    "-icount",
-                    "shift=1,sleep=off",
-                ]);
-            }
-            (Time::Host, Accel::Tcg) => add(&["-accel", "tcg,thread=multi", "-cpu", "max"]),
-            (Time::Host, Accel::Kvm) => add(&["-accel", "kvm", "-cpu", "host"]),
-        }
-        add(&[
-            "-smp",
-            &self.cpus.to_string(),
-            "-m",
-            &format!("{}M", self.memory_mib),
-        ]);
-        add(&["-kernel", &kernel.image().to_string_lossy()]);
-        add(&["-initrd", &files.initramfs.to_string_lossy()]);
-        add(&["-append", &self.kernel_words(accel)]);
-        add(&[
-            "-chardev",
-            &format!("file,id=console,path={}", escaped(&files.console)),
-        ]);
-        add(&["-serial", "chardev:console"]);
-        let socket = format!(
-            "socket,id=channel,server=on,path={}",
-            escaped(&files.channel)
-        );
-        add(&["-chardev", &socket, "-serial", "chardev:channel"]);
-        add(&[
-            "-qmp",
-            &format!("unix:{},server=on,wait=off", escaped(&files.monitor)),
-        ]);
-        add(&[
-            "-d",
-            "guest_errors",
-            "-D",
-            &files.guest_errors.to_string_lossy(),
-        ]);
+            "-no-reboot",
+            "-S",
+        ]));
+        words.extend(self::words(&["-display", "none"]));
+        words.extend(self.machine_words(accel));
+        words.extend(self::words(&["-kernel", &kernel.image().to_string_lossy()]));
+        words.extend(self::words(&[
+            "-initrd",
+            &files.initramfs.to_string_lossy(),
+        ]));
+        words.extend(self::words(&["-append", &self.kernel_words(accel)]));
+        words.extend(line_words(files));
         for (index, disk) in self.disks.iter().enumerate() {
             words.extend(disk.words(index));
         }
         words.extend(self.words.iter().cloned());
+        words
+    }
+
+    /// Processors, memory, and what a second is.
+    fn machine_words(&self, accel: Accel) -> Vec<String> {
+        let mut words = words(match (self.time, accel) {
+            (Time::Virtual, _) => &[
+                "-accel",
+                "tcg,thread=single",
+                "-icount",
+                "shift=1,sleep=off",
+            ],
+            (Time::Host, Accel::Tcg) => &["-accel", "tcg,thread=multi", "-cpu", "max"],
+            (Time::Host, Accel::Kvm) => &["-accel", "kvm", "-cpu", "host"],
+        });
+        words.extend(self::words(&["-smp", &self.cpus.to_string()]));
+        words.extend(self::words(&["-m", &format!("{}M", self.memory_mib)]));
         words
     }
 
@@ -308,134 +272,36 @@ impl Prepared {
     }
 }
 
-/// Where one guest's things are.
-pub(crate) struct Files {
-    /// Folder for what stays.
-    pub(crate) folder: PathBuf,
-    /// The kernel's log.
-    pub(crate) console: PathBuf,
-    /// What the guest did that a device objects to.
-    pub(crate) guest_errors: PathBuf,
-    /// What QEMU itself said.
-    pub(crate) qemu_log: PathBuf,
-    initramfs: PathBuf,
-    channel: PathBuf,
-    monitor: PathBuf,
-    sockets: PathBuf,
-    _lock: File,
+fn words(list: &[&str]) -> Vec<String> {
+    list.iter().map(|word| (*word).to_owned()).collect()
 }
 
-impl Files {
-    fn new(lab: &Lab, name: &str) -> Result<Self> {
-        let (folder, lock) = own_folder(lab, name)?;
-        make_dir(&folder)?;
-        // A socket's path may have 107 bytes only, so that it can't be in the checkout, nor have
-        // the guest's name in it.
-        let sockets = own::folder(&std::env::temp_dir())?;
-        let number = GUESTS.fetch_add(1, Ordering::Relaxed);
-        let files = Self {
-            console: folder.join("console.log"),
-            guest_errors: folder.join("guest-errors.log"),
-            qemu_log: folder.join("qemu.log"),
-            initramfs: folder.join("initramfs.cpio"),
-            channel: sockets.join(format!("{number}.channel")),
-            monitor: sockets.join(format!("{number}.monitor")),
-            sockets,
-            folder,
-            _lock: lock,
-        };
-        for path in [&files.console, &files.guest_errors] {
-            fs::write(path, "").at(format!("write {}", path.display()))?;
-        }
-        Ok(files)
-    }
+/// The lines that lead out of the guest: console, commands, monitor, complaints.
+fn line_words(files: &Files) -> Vec<String> {
+    let console = format!("file,id=console,path={}", escaped(&files.console));
+    let channel = format!(
+        "socket,id=channel,server=on,path={}",
+        escaped(&files.channel)
+    );
+    let monitor = format!("unix:{},server=on,wait=off", escaped(&files.monitor));
+    let errors = files.guest_errors.to_string_lossy();
+    [
+        ["-chardev", &console],
+        ["-serial", "chardev:console"],
+        ["-chardev", &channel],
+        ["-serial", "chardev:channel"],
+        ["-qmp", &monitor],
+        ["-d", "guest_errors"],
+        ["-D", &errors],
+    ]
+    .iter()
+    .flat_map(|pair| words(pair))
+    .collect()
 }
-
-/// Guests of this process so far.
-static GUESTS: AtomicU32 = AtomicU32::new(0);
 
 /// A path as a value in a list of QEMU's options, where a comma ends it.
 fn escaped(path: &Path) -> String {
     path.display().to_string().replace(',', ",,")
-}
-
-/// A guest's folder that no other lab uses now.
-fn own_folder(lab: &Lab, name: &str) -> Result<(PathBuf, File)> {
-    let mut number = 1;
-    loop {
-        let suffix = if number == 1 {
-            String::new()
-        } else {
-            format!("-{number}")
-        };
-        let folder = lab.out.join("vm").join(format!("{name}{suffix}"));
-        if let Some(lock) = lab.try_lock(&format!("guest {}", folder.display()))? {
-            return Ok((folder, lock));
-        }
-        number += 1;
-    }
-}
-
-impl Drop for Files {
-    fn drop(&mut self) {
-        // What can't be removed is not ours any more; the folder goes with its last guest.
-        let _ = fs::remove_file(&self.channel);
-        let _ = fs::remove_file(&self.monitor);
-        let _ = fs::remove_file(&self.initramfs);
-        let _ = fs::remove_dir(&self.sockets);
-    }
-}
-
-/// QEMU; ends with this value.
-pub(crate) struct Process {
-    /// The running program.
-    pub(crate) child: Child,
-    log: PathBuf,
-}
-
-impl Process {
-    fn start(command: &mut Command, files: &Files) -> Result<Self> {
-        let step = "start QEMU";
-        let log = File::create(&files.qemu_log).at(step)?;
-        command
-            .stdin(Stdio::null())
-            .stdout(log.try_clone().at(step)?)
-            .stderr(log);
-        end_with_us(command);
-        let child = command.spawn().at(step)?;
-        Ok(Self {
-            child,
-            log: files.qemu_log.clone(),
-        })
-    }
-
-    fn connect(&mut self, path: &Path) -> Result<UnixStream> {
-        let end = Instant::now() + Duration::from_secs(30);
-        loop {
-            match UnixStream::connect(path) {
-                Ok(stream) => return Ok(stream),
-                Err(error) if Instant::now() > end => return Err(self.failure(&error.to_string())),
-                Err(_) => thread::sleep(Duration::from_millis(20)),
-            }
-            if let Some(status) = self.child.try_wait().at("wait for QEMU")? {
-                return Err(self.failure(&status.to_string()));
-            }
-        }
-    }
-
-    fn failure(&self, cause: &str) -> Failure {
-        let text = fs::read_to_string(&self.log).unwrap_or_default();
-        let said = text.lines().next().unwrap_or_default();
-        Failure::new("start QEMU", format!("{cause} {said}")).log(&self.log)
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // Both fail only if QEMU has ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 fn qemu() -> Result<PathBuf> {
