@@ -107,7 +107,9 @@ pub(crate) struct VmArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 600)]
     pub(crate) limit: u64,
     /// The command: its words, put together with spaces, are run by the guest's shell (like ssh
-    /// does); its standard input is empty, and its exit code becomes that of the lab.
+    /// does); its standard input is empty. Its exit code becomes that of the lab, which is 125 if
+    /// the lab fails to get that far, and 2 if things are missing on this machine. No module is
+    /// loaded; they are in /lib/modules.
     #[arg(last = true, required = true, value_name = "CMD")]
     pub(crate) command: Vec<String>,
 }

@@ -11,6 +11,9 @@ use std::{
 /// Result of anything that the lab does.
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
 
+/// Exit code of a failure that says no other.
+const PLAIN: i32 = 1;
+
 /// A step that failed.
 #[derive(Debug)]
 pub(crate) struct Failure(Box<Details>);
@@ -34,7 +37,7 @@ impl Failure {
             said: Vec::new(),
             log: None,
             repeat: None,
-            code: 1,
+            code: PLAIN,
         }))
     }
 
@@ -62,10 +65,18 @@ impl Failure {
         self
     }
 
-    /// Sets the exit code of the whole program, which is 1 otherwise.
+    /// Sets the exit code of the whole program, which is [`PLAIN`] otherwise.
     pub(crate) fn exit_code(mut self, code: i32) -> Self {
         self.0.code = code;
         self
+    }
+
+    /// The same where the step has set none.
+    pub(crate) fn or_exit_code(self, code: i32) -> Self {
+        match self.code() {
+            PLAIN => self.exit_code(code),
+            _ => self,
+        }
     }
 
     /// The exit code that the program ends with.
@@ -125,5 +136,13 @@ mod tests {
         );
         let failure = Failure::new("build", "exit code 2").or_repeat(|| "all of it".into());
         assert!(failure.to_string().ends_with("\n  repeat: all of it"));
+    }
+
+    #[test]
+    fn exit_code_of_a_step_wins() {
+        let failure = || Failure::new("build", "cause");
+        assert_eq!(failure().code(), 1);
+        assert_eq!(failure().or_exit_code(125).code(), 125);
+        assert_eq!(failure().exit_code(2).or_exit_code(125).code(), 2);
     }
 }

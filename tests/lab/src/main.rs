@@ -79,10 +79,15 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
             let kernel = kernel::get(&lab, args.config, &args.from)?;
             println!("{}", kernel.dir.display());
         }
-        Command::Vm(args) => return vm_command(&lab, &args),
+        Command::Vm(args) => {
+            return vm_command(&lab, &args).map_err(|failure| failure.or_exit_code(NOT_RUN))
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
+
+/// Exit code of `vm` where the command has none, as env and timeout have it.
+const NOT_RUN: i32 = 125;
 
 fn vm_command(lab: &Lab, args: &VmArgs) -> Result<ExitCode> {
     setup::ensure_guest(lab, &args.kernel.from)?;
