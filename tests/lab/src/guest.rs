@@ -152,10 +152,17 @@ impl Guest {
         })
     }
 
-    /// The kernel's log up to now.
+    /// The kernel's log up to now, one character a byte: what has been read keeps its length.
     pub(crate) fn console(&self) -> Result<String> {
         let bytes = fs::read(&self.files.console).at("read the guest's console")?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+        let plain = |byte: u8| {
+            if byte.is_ascii() {
+                char::from(byte)
+            } else {
+                '?'
+            }
+        };
+        Ok(bytes.into_iter().map(plain).collect())
     }
 
     /// The file with the kernel's log.
@@ -176,7 +183,9 @@ impl Guest {
     /// Like [`Guest::d1`], without lines that hold one of the texts `allowed`.
     pub(crate) fn d1_except(&self, mark: usize, allowed: &[&str]) -> Result<Vec<String>> {
         let log = self.console()?;
-        Ok(detect::faults(log.get(mark..).unwrap_or_default(), allowed))
+        let lost = || Failure::new("read the guest's console", "a part of it is gone");
+        let new = log.get(mark..).ok_or_else(lost)?;
+        Ok(detect::faults(new, allowed))
     }
 
     /// What the guest did that a device objects to (detector D3).
