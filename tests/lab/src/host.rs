@@ -72,6 +72,13 @@ pub(crate) fn version(program: impl AsRef<OsStr>) -> String {
         .to_owned()
 }
 
+/// Whether Perl finds a module, which is named by its file.
+pub(crate) fn perl_module(path: &str) -> bool {
+    let load = format!("require '{path}'");
+    let output = Command::new("perl").args(["-e", &load]).output();
+    output.is_ok_and(|output| output.status.success())
+}
+
 /// Where a Rust compiler has its library.
 pub(crate) fn rust_sysroot(rustc: &Path) -> Option<PathBuf> {
     let output = Command::new(rustc)

@@ -16,6 +16,8 @@ pub(crate) trait Machine {
     fn file(&self, path: &str) -> bool;
     /// What a program says about its version.
     fn version(&self, program: &str) -> String;
+    /// Whether Perl finds a module.
+    fn perl_module(&self, path: &str) -> bool;
 }
 
 /// The machine that this runs on.
@@ -33,6 +35,10 @@ impl Machine for ThisMachine {
     fn version(&self, program: &str) -> String {
         host::version(program)
     }
+
+    fn perl_module(&self, path: &str) -> bool {
+        host::perl_module(path)
+    }
 }
 
 enum Sign {
@@ -40,6 +46,8 @@ enum Sign {
     File(&'static str),
     /// A program of at least this major version.
     Version(&'static str, u32),
+    /// A module that Perl finds.
+    PerlModule(&'static str),
     /// A recent Rust compiler with the source of its library beside it.
     RustWithSource,
 }
@@ -134,12 +142,29 @@ pub(crate) const BOOT: &[Need] = &[
     program("fio", "fio", "the guest's load"),
 ];
 
+/// What the tests need beyond that. Perl's own small package, which is always there, lacks a
+/// module that the kernel's checkpatch wants.
+pub(crate) const TEST: &[Need] = &[
+    Need {
+        sign: Sign::PerlModule("Term/ANSIColor.pm"),
+        package: "perl",
+        backport: false,
+        why: "the kernel's checkpatch",
+    },
+    program(
+        "git",
+        "git",
+        "applies the kernel patches as a maintainer would",
+    ),
+];
+
 impl Need {
     /// Whether the machine has it.
     pub(crate) fn is_met(&self, machine: &dyn Machine) -> bool {
         match self.sign {
             Sign::Program(name) => machine.program(name).is_some(),
             Sign::File(path) => machine.file(path),
+            Sign::PerlModule(path) => machine.perl_module(path),
             Sign::Version(name, least) => {
                 machine.program(name).is_some()
                     && release(&machine.version(name)) >= Some((least, 0))
@@ -213,6 +238,10 @@ mod tests {
         fn version(&self, _program: &str) -> String {
             self.version.to_owned()
         }
+
+        fn perl_module(&self, _path: &str) -> bool {
+            false
+        }
     }
 
     fn packages(needs: &'static [Need], machine: &Fake) -> Vec<&'static str> {
@@ -234,6 +263,7 @@ mod tests {
             packages(BOOT, &bare),
             ["qemu-system-x86", "busybox-static", "fio"]
         );
+        assert_eq!(packages(TEST, &bare), ["perl", "git"]);
     }
 
     #[test]

@@ -193,7 +193,7 @@ pub(crate) fn main(lab: &Lab, args: &TestArgs) -> Result<ExitCode> {
         chosen.iter().for_each(list);
         return Ok(ExitCode::SUCCESS);
     }
-    setup::ensure(lab, &[needs::BUILD, needs::BOOT])?;
+    setup::ensure(lab, &[needs::BUILD, needs::BOOT, needs::TEST])?;
     let context = Context::new(lab, args);
     let strict = env::var_os("CI").is_some_and(|value| value == "true");
     let rows: Vec<_> = chosen
