@@ -54,6 +54,7 @@ pub(crate) const ALL: [Driver; 4] = [Driver::C, POLICIES[0], POLICIES[1], POLICI
 /// How the other policies are made to act on a few requests, since the pressure that their defaults
 /// wait for is not that of most cases. A policy without a line here runs with its defaults.
 const EAGER: &[&str] = &[
+    "flood:window_us=100,busy_percent=1",
     "overflow:budget=1",
     "inflight:high=2,low=1",
     "rate:interval_us=1000,window=512",

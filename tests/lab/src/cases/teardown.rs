@@ -5,7 +5,6 @@
 use super::{
     load::Load,
     rig::{
-        self,
         Driver,
         Plan,
         Rig,
@@ -34,7 +33,9 @@ pub(crate) fn all() -> Vec<Case> {
     let mut all = Vec::new();
     for driver in ALL {
         let name = driver.name();
-        all.push(resets(driver, 12));
+        let about = "resets under load; every block is what was written";
+        let body = move |context: &Context<'_>| reset(context, driver, Flavour::Base, 12);
+        all.push(Case::new(format!("reset-{name}"), IDS, about, body));
         let about = "the driver is taken off the device and put back, under load";
         let body = move |context: &Context<'_>| rebind(context, driver);
         all.push(Case::new(
@@ -52,17 +53,7 @@ pub(crate) fn all() -> Vec<Case> {
             body,
         ));
     }
-    all.extend(rig::more().into_iter().map(|driver| resets(driver, 5)));
     all
-}
-
-fn resets(driver: Driver, short: u32) -> Case {
-    let about = "resets under load; every block is what was written";
-    let body = move |context: &Context<'_>| {
-        let rounds = context.count(short, 50);
-        reset(context, driver, Flavour::Base, rounds)
-    };
-    Case::new(format!("reset-{}", driver.name()), IDS, about, body)
 }
 
 /// Resets while checksummed blocks are written and read back.
@@ -70,8 +61,9 @@ pub(crate) fn reset(
     context: &Context<'_>,
     driver: Driver,
     flavour: Flavour,
-    rounds: u32,
+    short: u32,
 ) -> Result<Outcome> {
+    let rounds = context.count(short, 50);
     let kind = match flavour {
         Flavour::Base => "",
         Flavour::Debug => "debug-",
