@@ -6,7 +6,6 @@ use std::{
     env,
     fmt::Write as _,
     fs,
-    ops::Range,
     path::{
         Path,
         PathBuf, //
@@ -14,6 +13,7 @@ use std::{
 };
 
 include!("bugs.rs");
+include!("plant.rs");
 
 /// The sources of the crate, without what only the kernel builds.
 fn sources(dir: &Path, below: &Path, found: &mut Vec<PathBuf>) {
@@ -31,31 +31,13 @@ fn sources(dir: &Path, below: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Where `pattern` occurs in `text`, whatever the white space in both: it moves with formatting.
-fn find(text: &str, pattern: &str) -> Vec<Range<usize>> {
-    let words: Vec<_> = text
-        .char_indices()
-        .filter(|(_, c)| !c.is_whitespace())
-        .collect();
-    let pattern: Vec<_> = pattern.chars().filter(|c| !c.is_whitespace()).collect();
-    words
-        .windows(pattern.len())
-        .filter(|window| window.iter().map(|(_, c)| c).eq(&pattern))
-        .map(|window| window[0].0..window[window.len() - 1].0 + 1)
-        .collect()
-}
-
 /// Writes the copy of the crate with `bug` in it.
 fn plant(bug: &Bug, src: &Path, files: &[PathBuf], out: &Path) {
     let mut planted = false;
     for file in files {
         let mut text = fs::read_to_string(src.join(file)).unwrap();
         if file == Path::new(bug.file) {
-            for (from, to) in bug.changes {
-                let places = find(&text, from);
-                assert_eq!(places.len(), 1, "bug {}: places to plant it", bug.name);
-                text.replace_range(places[0].clone(), to);
-            }
+            text = with_bug(text, bug).unwrap();
             planted = true;
         }
         text = text.replace("crate::", &format!("crate::bugs::{}::irqmod::", bug.name));
@@ -79,6 +61,7 @@ fn plant(bug: &Bug, src: &Path, files: &[PathBuf], out: &Path) {
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=bugs.rs");
+    println!("cargo::rerun-if-changed=plant.rs");
     println!("cargo::rerun-if-changed=../../irqmod/src");
     if env::var_os("CARGO_CFG_LOOM").is_none() {
         return;

@@ -25,11 +25,23 @@ pub enum Line {
     Late,
 }
 
+impl Line {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Latching => "kept",
+            Self::Lossy => "lost",
+            Self::Late => "late",
+        }
+    }
+}
+
 /// One exploration.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     /// Its name.
-    pub name: &'static str,
+    pub name: String,
+    /// It begins with a line that was requested, rather than with the request.
+    pub(crate) requested: bool,
     pub(crate) policies: Vec<Config>,
     pub(crate) mask: Mask,
     pub(crate) line: Line,
@@ -56,9 +68,10 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    fn new(name: &'static str, policy: impl Into<Config>) -> Self {
+    fn new(name: &str, policy: impl Into<Config>) -> Self {
         Self {
-            name,
+            name: name.into(),
+            requested: true,
             policies: vec![policy.into()],
             mask: Mask::Nosync,
             line: Line::Latching,
@@ -121,51 +134,47 @@ pub fn all(long: bool) -> Vec<Scenario> {
     let more = u8::from(long);
     let mut all = Vec::new();
     let mut add = |scenario: Scenario| all.push(scenario);
-    for (line, name) in [
-        (
-            Line::Latching,
-            ["resched", "threaded", "hardirq", "irqpoll", "overflow"],
-        ),
-        (
-            Line::Lossy,
-            [
-                "resched, edges lost",
-                "threaded, edges lost",
-                "hardirq, edges lost",
-                "irqpoll, edges lost",
-                "overflow, edges lost",
-            ],
-        ),
-        (
-            Line::Late,
-            [
-                "resched, late message",
-                "threaded, late message",
-                "hardirq, late message",
-                "irqpoll, late message",
-                "overflow, late message",
-            ],
-        ),
-    ] {
-        let policies = [
+    for line in [Line::Latching, Line::Lossy, Line::Late] {
+        for (policy, bound, pressure) in [
             (resched(1), 1, true),
             (threaded::Config.into(), 0, false),
             (Config::HARDIRQ, u32::MAX, false),
             (irqpoll(2), 0, false),
             (overflow(1), 1, false),
-        ];
-        for (name, (policy, bound, pressure)) in name.into_iter().zip(policies) {
-            add(Scenario {
+        ] {
+            let name = |what| format!("{}, {}, {what}", policy.name(), line.name());
+            let base = Scenario {
                 line,
                 bound,
                 pressure,
-                spurious: 1,
-                lives: 1 + more,
-                guests: 1,
-                ..Scenario::new(name, policy)
+                posts: 2 + more,
+                ..Scenario::new("", policy)
+            };
+            add(Scenario {
+                name: name("traffic"),
+                spurious: 1 + more,
+                ..base.clone()
+            });
+            add(Scenario {
+                name: name("guest"),
+                guests: 1 + more,
+                ..base.clone()
+            });
+            add(Scenario {
+                name: name("life"),
+                lives: 2 + more,
+                posts: 1 + more,
+                ..base
             });
         }
     }
+    add(Scenario {
+        requested: false,
+        spurious: 1,
+        lives: 1,
+        guests: 1,
+        ..Scenario::new("request", irqpoll(1))
+    });
     add(Scenario {
         lives: 3 + more,
         posts: 1,
@@ -219,9 +228,16 @@ pub fn all(long: bool) -> Vec<Scenario> {
         ("any, all", SOFTIRQ | THREAD | WORK | HOLD | CPU),
     ] {
         add(Scenario {
+            name: format!("{name}, traffic"),
+            posts: 2 + more,
+            ..Scenario::new("", anything(to))
+        });
+        add(Scenario {
+            name: format!("{name}, life"),
             lives: 1 + more,
+            posts: 1 + more,
             guests: more,
-            ..Scenario::new(name, anything(to))
+            ..Scenario::new("", anything(to))
         });
     }
     all

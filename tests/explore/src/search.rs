@@ -29,7 +29,7 @@ use std::{
 #[derive(Debug)]
 pub struct Report {
     /// Name of the scenario.
-    pub name: &'static str,
+    pub name: String,
     /// Distinct states.
     pub states: u64,
     /// Steps from one state to another.
@@ -90,7 +90,7 @@ pub fn explore(scenario: &Scenario, most: u64) -> Report {
     let mut from = vec![From { state: 0, step: 0 }];
     let mut queue = VecDeque::new();
     let mut report = Report {
-        name: rules.name,
+        name: rules.name.clone(),
         states: 1,
         transitions: 0,
         depth: 0,

@@ -310,8 +310,20 @@ pub(crate) fn letters(bits: u32) -> String {
 }
 
 impl State {
-    /// Before the first request.
+    /// Where an exploration begins.
     pub(crate) fn new(rules: &'static Scenario) -> Self {
+        let mut state = Self::unrequested(rules);
+        if rules.requested {
+            state.happen(Event::Begin(Life::Request));
+            while !state.ctxs.is_empty() {
+                state = state.after(Step::Run { ctx: 0, choice: 0 });
+            }
+        }
+        state
+    }
+
+    /// Before the first request.
+    fn unrequested(rules: &'static Scenario) -> Self {
         let mut kept = [0; KEPT];
         let choice = rules.choice(0);
         kept[..Choice::WORDS].copy_from_slice(&choice.pack());
