@@ -60,7 +60,7 @@ pub(crate) fn all() -> Vec<Case> {
     ]
 }
 
-/// Some of its tests compare with git, patch or perl, which nothing else needs.
+/// One of its tests compares with patch, which nothing else needs.
 fn integrate() -> Case {
     let about = "kbuild/integrate and its undoing";
     let mut case = Case::new("host-integrate", &[], about, |context| {
