@@ -215,6 +215,9 @@ fn counters_of_the_thread_saturate() {
 fn storm_05_loop_ends_at_max_loops_when_nothing_completes() {
     let rig = Rig::parsed("inflight:max_loops=50,interval_us=20");
     rig.queue.set_in_flight(Some(40));
+    *rig.on_sleep.borrow_mut() = Some(Box::new(|rig| {
+        assert!(rig.slept.get() < Span::from_millis(100), "polls for ever");
+    }));
     rig.queue.post(1);
     rig.interrupt();
     assert_eq!(rig.last_answer(), Handled::WakeThread);
@@ -237,7 +240,10 @@ fn storm_05_loop_ends_at_max_loops_when_nothing_completes() {
 fn storm_05_loop_ends_in_a_storm_as_well() {
     let rig = Rig::parsed("inflight:max_loops=50");
     rig.queue.set_in_flight(Some(40));
-    *rig.on_sleep.borrow_mut() = Some(Box::new(|rig| rig.queue.post(100)));
+    *rig.on_sleep.borrow_mut() = Some(Box::new(|rig| {
+        assert!(rig.slept.get() < Span::from_millis(100), "polls for ever");
+        rig.queue.post(100);
+    }));
     rig.queue.post(100);
     rig.interrupt();
     rig.settle();
