@@ -171,6 +171,10 @@ pub fn start(cpu: usize, threshold_ns: u64, habit: Habit) -> io::Result<Running>
                     Habit::Nap(len) => nap(&mut recorder, len),
                 }
             }
+            // Whoever was kept waiting until he was told to stop has waited until now.
+            if ok && !matches!(habit, Habit::Nap(_)) {
+                recorder.stamp(sys::now());
+            }
             recorder
         })?;
     told.recv().map_err(io::Error::other)??;
@@ -284,6 +288,17 @@ mod tests {
             std::thread::sleep(std::time::Duration::from_millis(5));
             assert!(running.finish().stamps > 1, "{habit:?}");
         }
+    }
+
+    #[test]
+    fn a_wait_that_only_the_end_has_ended_counts() {
+        let running = start_on_first_allowed(Habit::Spin);
+        running.window(sys::now());
+        running.shared.stop.store(true, Ordering::Relaxed);
+        while !running.thread.is_finished() {
+            std::thread::yield_now();
+        }
+        assert!(running.finish().stamps > 0);
     }
 
     fn start_on_first_allowed(habit: Habit) -> Running {
