@@ -97,6 +97,7 @@ impl Policy for Config {
 
     fn on_drained(&self, _: Glance, drain: Drain) -> Option<After> {
         Some(match self.pick(2) {
+            Ok(Deferral::Hold) if drain.found() == 0 => After::Open,
             Ok(Deferral::Hold) => After::HoldFor(Span::from_nanos(1)),
             Ok(to) => After::Defer(to),
             // Without end on an empty queue: no policy does that.

@@ -75,6 +75,8 @@ pub(crate) enum Op {
     EnableDeferred,
     /// Take the poller off the list.
     CompletePoller,
+    /// Start the hold timer of the CPU.
+    ArmHold,
     /// Start the line's timer.
     PollAfter,
     /// Look at the CPU.

@@ -199,6 +199,8 @@ struct Plain {
     queued: bool,
     work_runs: bool,
     held: Option<u8>,
+    /// The hold timer of each CPU runs.
+    armed: [bool; CPUS],
     expiring: bool,
     joined: Option<u8>,
     serving: bool,
@@ -264,7 +266,7 @@ pub(crate) enum Event {
     PollTimer,
     Thread,
     Work,
-    HoldTimer,
+    HoldTimer(u8),
     CpuThread,
     Begin(Life),
     Guest {
@@ -350,6 +352,7 @@ impl State {
             queued: false,
             work_runs: false,
             held: None,
+            armed: [false; CPUS],
             expiring: false,
             joined: None,
             serving: false,
@@ -511,11 +514,10 @@ impl State {
         if plain.queued && !plain.work_runs {
             event(Event::Work);
         }
-        if plain
-            .held
-            .is_some_and(|cpu| self.is_open(cpu, Level::Hardirq))
-        {
-            event(Event::HoldTimer);
+        for cpu in 0..CPUS as u8 {
+            if plain.armed[usize::from(cpu)] && self.is_open(cpu, Level::Hardirq) {
+                event(Event::HoldTimer(cpu));
+            }
         }
         if plain.joined.is_some() && !plain.serving {
             event(Event::CpuThread);
@@ -624,8 +626,10 @@ impl State {
                 plain.work_runs = true;
                 self.begin(Kind::Work, DRIVERS_CPU);
             }
-            Event::HoldTimer => {
-                if let Some(cpu) = plain.held.take() {
+            Event::HoldTimer(cpu) => {
+                plain.armed[usize::from(cpu)] = false;
+                if plain.held == Some(cpu) {
+                    plain.held = None;
                     plain.expiring = true;
                     self.begin(Kind::HoldEnd, cpu);
                 }
@@ -850,7 +854,13 @@ impl State {
                     self.open_vector();
                 }
             }
-            Op::Defer(to) => self.defer(to, cpu),
+            Op::ArmHold => plain.armed[usize::from(cpu)] = true,
+            Op::Defer(to) => {
+                // Without a drain of its own it is held by the timer of another line.
+                let others = to == HOLD && self.ctxs[me].found == 0;
+                plain.armed[usize::from(cpu)] |= others;
+                self.defer(to, cpu);
+            }
             Op::JoinBegin => {
                 let twice = mem::replace(&mut plain.disabling, true);
                 plain.poll_timer = false;
@@ -1332,7 +1342,9 @@ impl Platform for Machine {
         }));
     }
 
-    fn arm_hold(&self, _: Span) {}
+    fn arm_hold(&self, _: Span) {
+        engine::step(Op::ArmHold);
+    }
 
     fn poll_after(&self, _: Span) {
         engine::step(Op::PollAfter);

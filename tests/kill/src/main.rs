@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `kill [--write] [--loom] [--resume] [FILTER]`: which check notices which bug, and how soon.
+//! `kill [--write] [--loom] [--first] [--resume] [--report] [FILTER]`: which check notices which bug, and how soon.
 //!
 //! Plants each bug in a copy of the crate, and runs on it: the tests of the file it is in, the random
 //! sequences, the explorer, and the loom model that is for it. Each bug must be noticed by one of them at
 //! least. Rows are kept in `kill/rows` in the target directory, as they are found: `--resume` goes on where the
-//! last run stopped. `--write` writes `Documentation/kill-matrix.rst`.
+//! last run stopped, `--report` runs nothing. `--first` stops at the first check that notices. `--write` writes `Documentation/kill-matrix.rst`.
 
 mod mutants;
 
@@ -35,7 +35,7 @@ include!("../../model/bugs.rs");
 include!("../../model/plant.rs");
 
 /// A check that runs longer than this hangs.
-const PATIENCE: Duration = Duration::from_secs(180);
+const PATIENCE: Duration = Duration::from_secs(900);
 
 /// States of each scenario that the explorer looks at.
 const STATES: &str = "10000";
@@ -63,9 +63,11 @@ enum Outcome {
 /// Texts of the outcomes that notice nothing.
 const PASSES: &str = "passes";
 const NOT_RUN: &str = "-";
+/// What is said of a check that is still to be run.
+const UNKNOWN: &str = "?";
 
 fn kills(outcome: &str) -> bool {
-    ![PASSES, NOT_RUN].contains(&outcome)
+    ![PASSES, NOT_RUN, UNKNOWN].contains(&outcome)
 }
 
 impl Outcome {
@@ -102,6 +104,8 @@ struct Place {
     target: PathBuf,
     /// Whether to run the loom models, which takes long to build.
     loom: bool,
+    /// Whether to stop at the first check that notices.
+    first: bool,
 }
 
 fn failed(what: impl std::fmt::Display) -> impl FnOnce(io::Error) -> String {
@@ -134,7 +138,7 @@ fn copy(from: &Path, to: &Path) -> Result<(), String> {
 }
 
 impl Place {
-    fn new(loom: bool) -> Result<Self, String> {
+    fn new(args: &Args) -> Result<Self, String> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let root = root.canonicalize().map_err(failed("the project"))?;
         let target = match env::var_os("CARGO_TARGET_DIR") {
@@ -146,7 +150,8 @@ impl Place {
             pristine: target.join("kill/pristine"),
             target: target.join("kill/target"),
             root,
-            loom,
+            loom: args.loom,
+            first: args.first,
         })
     }
 
@@ -245,29 +250,39 @@ impl Place {
     }
 
     fn outcomes(&self, bug: &Bug) -> Result<[Outcome; 4], String> {
-        let tests = strings(&["test", "-p", "irqmod", "--no-run"]);
-        let mut own = tests.clone();
-        for test in self.tests_of(bug.file) {
-            own.extend(["--test".into(), test]);
-        }
         let mut outcomes = [Outcome::NotRun; 4];
-        if bug.file != "sync/core.rs" {
-            outcomes[0] = self.check(&own, &[])?;
-        }
-        if is_protocol(bug.file) {
-            let mut sequences = tests;
-            sequences.extend(strings(&["--test", "sequences"]));
-            outcomes[1] = self.check(&sequences, &[])?;
-            let explorer = strings(&["build", "-p", "explore"]);
-            outcomes[2] = self.check(&explorer, &["--most", STATES])?;
-        }
-        if !bug.caught_by.is_empty() {
-            outcomes[3] = match self.loom {
-                true => self.model(bug)?,
-                false => Outcome::Modelled,
-            };
+        // Those that take least time to build come first.
+        for i in [2, 0, 1, 3] {
+            outcomes[i] = self.outcome(bug, i)?;
+            if self.first && kills(&outcomes[i].text()) {
+                break;
+            }
         }
         Ok(outcomes)
+    }
+
+    /// What one of [`CHECKS`] says.
+    fn outcome(&self, bug: &Bug, check: usize) -> Result<Outcome, String> {
+        let mut tests = strings(&["test", "-p", "irqmod", "--no-run"]);
+        match check {
+            0 if bug.file != "sync/core.rs" => {
+                for test in self.tests_of(bug.file) {
+                    tests.extend(["--test".into(), test]);
+                }
+                self.check(&tests, &[])
+            }
+            1 if is_protocol(bug.file) => {
+                tests.extend(strings(&["--test", "sequences"]));
+                self.check(&tests, &[])
+            }
+            2 if is_protocol(bug.file) => {
+                let explorer = strings(&["build", "-p", "explore"]);
+                self.check(&explorer, &["--most", STATES])
+            }
+            3 if !bug.caught_by.is_empty() && self.loom => self.model(bug),
+            3 if !bug.caught_by.is_empty() => Ok(Outcome::Modelled),
+            _ => Ok(Outcome::NotRun),
+        }
     }
 
     /// The files of tests that are for a source file.
@@ -277,7 +292,8 @@ impl Place {
         let names: &[&str] = match &*name {
             "ledger" | "fair" => &["policy_fair", "fair_bound"],
             "params" => &["params"],
-            _ => &["moderator", "state"],
+            "state" => &["state", "moderator"],
+            _ => &["moderator"],
         };
         let own = format!("policy_{name}");
         let path = format!("irqmod/tests/{own}.rs");
@@ -407,7 +423,8 @@ loaded cores.
 - *explorer*: the 10000 nearest states of each scenario (``tests/explore``).
 - *loom*: the model that is for this bug (``tests/model/bugs.rs``).
 
-``passes``: the check ran, and noticed nothing. ``-``: it does not go through that code. ``model``: the tests of
+``passes``: the check ran, and noticed nothing. ``-``: it was not run, because it does not go through that code (or with
+``--first``, because another one had noticed). ``?``: it is still to be run. ``model``: the tests of
 ``tests/model`` demand that a loom model notices, and were not timed here (``--loom`` does that).
 
 ";
@@ -455,7 +472,9 @@ impl Row {
 struct Args {
     write: bool,
     loom: bool,
+    first: bool,
     resume: bool,
+    report: bool,
     filter: String,
 }
 
@@ -465,6 +484,8 @@ fn parse() -> Args {
         match arg.as_str() {
             "--write" => args.write = true,
             "--loom" => args.loom = true,
+            "--report" => args.report = true,
+            "--first" => args.first = true,
             "--resume" => args.resume = true,
             _ => args.filter = arg,
         }
@@ -483,9 +504,9 @@ fn check_soundness(place: &Place) -> Result<(), String> {
 
 fn matrix() -> Result<bool, String> {
     let args = parse();
-    let place = Place::new(args.loom)?;
+    let place = Place::new(&args)?;
     place.refresh()?;
-    if !args.resume {
+    if !(args.resume || args.report) {
         check_soundness(&place)?;
     }
     let mut rows = Vec::new();
@@ -493,9 +514,13 @@ fn matrix() -> Result<bool, String> {
         if !bug.name.contains(&args.filter) {
             continue;
         }
-        let kept = place.resume(bug).filter(|_| args.resume);
+        let kept = place.resume(bug).filter(|_| args.resume || args.report);
         let row = match kept {
             Some(row) => row,
+            None if args.report => Row {
+                bug,
+                outcomes: [UNKNOWN; 4].map(String::from),
+            },
             None => place.row(bug)?,
         };
         let fate = if row.is_dead() { "" } else { "  SURVIVES" };
@@ -505,7 +530,7 @@ fn matrix() -> Result<bool, String> {
             bug.name
         );
         rows.push(row);
-        if args.filter.is_empty() {
+        if args.filter.is_empty() && !args.report {
             place.keep(&rows)?;
         }
     }

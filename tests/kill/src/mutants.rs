@@ -40,22 +40,6 @@ pub(crate) const MORE: &[Bug] = &[
         &[("PollEnd { work: self.budget.get(), }", "PollEnd { work: self.budget.get() - 1, }")],
     ),
     bug(
-        "full_queue_is_handed_back",
-        "poll contract: a queue that was not seen empty stays scheduled",
-        "moderator.rs",
-        &[(
-            "(Drain::More(_), _) | (_, Next::Again) => pass.stay(),
-                (Drain::Drained(found), Next::Rest(span))",
-            "(_, Next::Again) => pass.stay(),
-                (Drain::Drained(found) | Drain::More(found), Next::Rest(span))",
-        ), (
-            "(Drain::Drained(found), Next::HandBack) => {
-                    let end",
-            "(Drain::Drained(found) | Drain::More(found), Next::HandBack) => {
-                    let end",
-        )],
-    ),
-    bug(
         "full_queue_is_left",
         "no lost wake-up: a drain stopped by its budget is gone on with (STORM-03)",
         "moderator.rs",
