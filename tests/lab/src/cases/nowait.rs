@@ -47,7 +47,7 @@ use std::{
 pub(crate) fn all() -> Vec<Case> {
     let about = "a mask is one write to the vector table and no read; a lazy one reads";
     let mut all = vec![Case::new("nowait-writes", &[], about, writes)];
-    let about = "KUnit: the interrupt core's tests, and ours among them";
+    let about = "KUnit: the interrupt core's tests of it, with lockdep";
     all.push(Case::new("nowait-kunit", &[], about, kunit));
     let about = "requests a second with each mask, in virtual time";
     all.push(Case::new("nowait-cost", &[], about, cost));
@@ -76,9 +76,9 @@ pub(crate) fn all() -> Vec<Case> {
     all
 }
 
-const SUITE: &str = "kunit.autorun=1 kunit.filter_glob=irq_test_cases";
+const SUITE: &str = "kunit.autorun=1 kunit.filter_glob=irq_test_cases.irq_[mn]*";
 
-/// The tests of the nowait mask in that suite.
+/// The tests that this chooses: `irq_nowait_*` and `irq_mask_path_*`.
 const KUNIT: u32 = 5;
 
 /// On the kernel with lockdep, and with raw locks told from others as PREEMPT_RT does.
