@@ -492,3 +492,23 @@ fn unmoderated(drain: Drain) -> After {
         Drain::More(_) => After::Defer(Deferral::Softirq),
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hrt_03_counting_lines_and_multiplying_them_saturates() {
+        let mut cpu = Cpu::new();
+        let armed = cpu.hold(Instant::ZERO, Span::from_micros(500), true);
+        assert_eq!(armed, Some(After::HoldFor(Span::from_micros(500))));
+        cpu.kicks = u32::MAX - 1;
+        for _ in 0..3 {
+            cpu.kick();
+            assert_eq!(cpu.kicks, u32::MAX);
+        }
+        cpu.sleep = Span::from_nanos(u64::MAX);
+        assert_eq!(cpu.on_expiry(Instant::ZERO), Expiry::Push(MAX_HOLD));
+        assert_eq!(cpu.kicks, 0);
+    }
+}
