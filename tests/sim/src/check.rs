@@ -1,31 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Rules that hold in every run, whatever the faults.
+//! Rules that hold in every run, whatever the faults, and the one who watches them.
+//!
+//! The checker is told what happens and keeps books of its own; it looks at nothing of the machine.
 
 use crate::Ns;
 use serde::Serialize;
 
 /// A rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum Rule {
     /// One context at a time drains a queue.
     SingleDrainer,
-    /// A line is enabled as often as it was disabled.
+    /// A line is enabled as often as it was disabled, and ends up enabled.
     MaskBalance,
-    /// The softirq poller's list is intact.
+    /// A softirq poller is completed once, and then does not claim to go on.
     PollList,
     /// Every request is completed once.
     ExactlyOnce,
     /// The kernel does not switch a line off because nobody wanted its interrupts.
     Stray,
-    /// A completion is not left in a queue that is open and that nobody will look at.
+    /// A completion is not left in a queue that nobody will look at.
     LostWakeUp,
     /// One run of a handler is bounded.
     BoundedDrain,
-    /// An ordinary task does not wait longer than promised.
+    /// Ordinary tasks do not wait longer than promised.
     BoundedWait,
-    /// After an empty interrupt that was forgiven the next one is not.
+    /// An empty interrupt is wanted once after an unmask, and not again.
     Verdict,
+    /// After the faults have ended, all requests do.
+    Liveness,
 }
 
 /// A rule that was broken.
@@ -35,8 +39,197 @@ pub struct Violation {
     pub at: Ns,
     /// Which.
     pub rule: Rule,
-    /// On which line.
+    /// On which line, or CPU.
     pub line: u32,
     /// How.
     pub what: String,
+}
+
+/// What the policy promises.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Promises {
+    /// The longest run of a handler.
+    pub handler: Option<Ns>,
+    /// The longest wait of ordinary tasks.
+    pub wait: Option<Ns>,
+}
+
+/// The books on one line.
+#[derive(Clone, Copy, Default)]
+struct Line {
+    drainers: u32,
+    depth: i64,
+    listed: bool,
+    /// An empty interrupt is forgiven.
+    forgiving: bool,
+    /// The kernel's count: interrupts, and those that nobody wanted.
+    recent: u32,
+    strays: u32,
+}
+
+/// Interrupts that the kernel looks at together, and how many of them may be strays.
+const WINDOW: u32 = 100_000;
+const STRAYS: u32 = 99_900;
+/// Violations that are kept.
+const KEPT: usize = 20;
+
+/// The one who watches.
+#[derive(Default)]
+pub(crate) struct Checker {
+    lines: Vec<Line>,
+    /// How often each request that is under way was completed.
+    requests: Vec<bool>,
+    promises: Promises,
+    pub(crate) violations: Vec<Violation>,
+}
+
+/// How a handler answered.
+#[derive(Clone, Copy)]
+pub(crate) struct Answer {
+    pub(crate) wanted: bool,
+    pub(crate) took: Ns,
+    /// It drained or deferred something, or left the line to someone who owns it.
+    pub(crate) useful: bool,
+}
+
+impl Checker {
+    pub(crate) fn new(lines: usize, promises: Promises) -> Self {
+        Self {
+            lines: vec![Line::default(); lines],
+            promises,
+            ..Self::default()
+        }
+    }
+
+    /// A rule was broken.
+    pub(crate) fn violate(&mut self, at: Ns, rule: Rule, line: u32, what: &str) {
+        let known = self.violations.iter();
+        if known.filter(|old| old.rule == rule).count() < KEPT {
+            self.violations.push(Violation {
+                at,
+                rule,
+                line,
+                what: what.into(),
+            });
+        }
+    }
+
+    pub(crate) fn drain_begins(&mut self, at: Ns, line: u32) {
+        let books = &mut self.lines[line as usize];
+        books.drainers += 1;
+        if books.drainers > 1 {
+            self.violate(
+                at,
+                Rule::SingleDrainer,
+                line,
+                "two contexts drain one queue",
+            );
+        }
+    }
+
+    pub(crate) fn drain_ends(&mut self, line: u32) {
+        let books = &mut self.lines[line as usize];
+        books.drainers = books.drainers.saturating_sub(1);
+    }
+
+    pub(crate) fn disabled(&mut self, line: u32) {
+        self.lines[line as usize].depth += 1;
+    }
+
+    pub(crate) fn enabled(&mut self, at: Ns, line: u32) {
+        let books = &mut self.lines[line as usize];
+        books.depth -= 1;
+        books.forgiving = true;
+        if books.depth < 0 {
+            books.depth = 0;
+            self.violate(
+                at,
+                Rule::MaskBalance,
+                line,
+                "enabled more often than disabled",
+            );
+        }
+    }
+
+    pub(crate) fn poll_listed(&mut self, line: u32) {
+        self.lines[line as usize].listed = true;
+    }
+
+    pub(crate) fn poll_completed(&mut self, at: Ns, line: u32) {
+        if !std::mem::take(&mut self.lines[line as usize].listed) {
+            self.violate(at, Rule::PollList, line, "completed twice");
+        }
+    }
+
+    /// The poller returned its whole weight.
+    pub(crate) fn poll_stays(&mut self, at: Ns, line: u32) {
+        if !self.lines[line as usize].listed {
+            let what = "whole weight returned after completing";
+            self.violate(at, Rule::PollList, line, what);
+        }
+    }
+
+    pub(crate) fn submitted(&mut self, request: u32) {
+        let place = request as usize;
+        if self.requests.len() <= place {
+            self.requests.resize(place + 1, false);
+        }
+        self.requests[place] = true;
+    }
+
+    pub(crate) fn completed(&mut self, at: Ns, line: u32, request: u32) {
+        if !std::mem::take(&mut self.requests[request as usize]) {
+            self.violate(at, Rule::ExactlyOnce, line, "completed twice");
+        }
+    }
+
+    pub(crate) fn answered(&mut self, at: Ns, line: u32, answer: Answer) {
+        let books = &mut self.lines[line as usize];
+        let forgiven = std::mem::take(&mut books.forgiving);
+        books.recent += 1;
+        books.strays += u32::from(!answer.wanted);
+        let strays = books.strays;
+        let full = books.recent == WINDOW;
+        if full {
+            (books.recent, books.strays) = (0, 0);
+        }
+        if full && strays > STRAYS {
+            self.violate(at, Rule::Stray, line, "nobody cared");
+        }
+        if answer.wanted && !answer.useful && !forgiven {
+            let what = "wanted an empty interrupt that nothing forgives";
+            self.violate(at, Rule::Verdict, line, what);
+        }
+        if self.promises.handler.is_some_and(|most| answer.took > most) {
+            let what = format!("the handler ran for {} us", answer.took / 1_000);
+            self.violate(at, Rule::BoundedDrain, line, &what);
+        }
+    }
+
+    pub(crate) fn waited(&mut self, at: Ns, cpu: u32, time: Ns) {
+        if self.promises.wait.is_some_and(|most| time > most) {
+            let what = format!("ordinary tasks waited for {} us", time / 1_000);
+            self.violate(at, Rule::BoundedWait, cpu, &what);
+        }
+    }
+
+    /// A line has a completion and nobody is on the way to it.
+    pub(crate) fn forgotten(&mut self, at: Ns, line: u32) {
+        let what = "a completion, and nobody who comes";
+        self.violate(at, Rule::LostWakeUp, line, what);
+    }
+
+    /// The end of a run whose faults have ended, after a while without load.
+    pub(crate) fn settled(&mut self, at: Ns) {
+        for line in 0..self.lines.len() as u32 {
+            if self.lines[line as usize].depth != 0 {
+                self.violate(at, Rule::MaskBalance, line, "disabled at the end");
+            }
+        }
+        let left = self.requests.iter().filter(|&&open| open).count();
+        if left != 0 {
+            let what = format!("{left} requests did not end");
+            self.violate(at, Rule::Liveness, 0, &what);
+        }
+    }
 }

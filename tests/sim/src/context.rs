@@ -6,6 +6,7 @@
 //! loop lets time pass until it is its turn again. So a drain that takes a millisecond is
 //! interrupted where it is, and what it does at its end happens at its end.
 
+mod control;
 mod interrupt;
 mod softirq;
 mod task;
@@ -126,6 +127,7 @@ fn make(ctx: Ctx) -> Coroutine {
             Kind::Thread(line) => task::thread(line),
             Kind::Worker => task::worker(),
             Kind::Completer(cpu) => task::completer(cpu),
+            Kind::Control(what) => control::body(what),
         },
     })
 }

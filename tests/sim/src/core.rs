@@ -5,6 +5,7 @@
 //! There is one on each thread that simulates, so that a [`irqmod::Source`], which may hold nothing
 //! but words, can reach it.
 
+mod audit;
 pub(crate) mod books;
 pub(crate) mod clock;
 pub(crate) mod cpu;
@@ -18,16 +19,14 @@ pub(crate) mod stock;
 pub(crate) mod task;
 
 use crate::{
-    check::{
-        Rule,
-        Violation, //
+    check::Checker,
+    fault::{
+        Faults,
+        Plant, //
     },
     machine::World,
     random::Random,
-    run::{
-        Faults,
-        Options, //
-    },
+    run::Options,
     trace::Trace,
     Machine,
     Ns,
@@ -63,7 +62,9 @@ pub(crate) struct Counts {
     pub(crate) completed: u64,
     pub(crate) timers: u64,
     pub(crate) rcu_stalls: u64,
+    /// Messages that were lost, and queues that a timeout had to drain.
     pub(crate) lost: u64,
+    pub(crate) missed: u64,
 }
 
 /// The machine.
@@ -94,7 +95,10 @@ pub(crate) struct Core {
     pub(crate) faults: Faults,
     pub(crate) counts: Counts,
     pub(crate) latency: Histogram<u64>,
-    pub(crate) violations: Vec<Violation>,
+    pub(crate) checker: Checker,
+    pub(crate) plant: Option<Plant>,
+    /// Jobs submit nothing any more.
+    pub(crate) quiet: bool,
     pub(crate) trace: Trace,
 }
 
@@ -118,6 +122,11 @@ pub(crate) fn with<R>(f: impl FnOnce(&mut Core) -> R) -> R {
         Some(core) => f(core),
         None => unreachable!("no machine on this thread"),
     })
+}
+
+/// Draws from the machine's random numbers.
+pub(crate) fn with_random<R>(f: impl FnOnce(&mut Random) -> R) -> R {
+    with(|core| f(&mut core.random))
 }
 
 impl Core {
@@ -151,7 +160,9 @@ impl Core {
             counts: Counts::default(),
             latency: Histogram::new_with_bounds(1, 100_000_000_000, 3)
                 .unwrap_or_else(|_| unreachable!("the bounds are fine")),
-            violations: Vec::new(),
+            checker: Checker::default(),
+            plant: options.plant,
+            quiet: false,
             trace: Trace::new(options.trace),
         };
         core.build(options);
@@ -169,7 +180,9 @@ impl Core {
                 self.lines.push(Line::new(controller, cpu));
             }
         }
+        self.checker = Checker::new(self.lines.len(), options.promises);
         self.start_clocks();
+        self.start_audit(options);
         self.heap.plan(options.idle_ns, Event::Load);
         let warm = options.idle_ns + options.warm_ns;
         self.heap.plan(warm, Event::Warm);
@@ -221,7 +234,10 @@ impl Core {
         match event {
             Event::CpuDone { cpu, seq } => self.on_cpu_done(cpu, seq),
             Event::Posted { request } => self.on_posted(request),
-            Event::Message { line } => self.on_message(line),
+            Event::Message { line } => {
+                self.line(line).in_flight -= 1;
+                self.on_message(line);
+            }
             Event::MaskLands { line, seq } => self.on_mask_lands(line, seq),
             Event::Tick { cpu, seq } => self.on_tick(cpu, seq),
             Event::Watchdog { cpu } => self.on_watchdog_timer(cpu),
@@ -229,6 +245,9 @@ impl Core {
             Event::PollTimer { line, seq } => self.on_poll_timer(line, seq),
             Event::Wake { task, seq } => self.on_alarm(task, seq),
             Event::Rest { cpu } => self.expire(cpu, clock::REST),
+            Event::Audit => self.on_audit(),
+            Event::Calm => self.on_calm(),
+            Event::Quiet => self.on_quiet(),
             Event::Load => self.start_load(),
             Event::Warm => self.on_warm(),
         }
@@ -246,18 +265,6 @@ impl Core {
         }
         for line in &mut self.lines {
             line.counts = line::LineCounts::default();
-        }
-    }
-
-    /// A rule was broken.
-    pub(crate) fn violate(&mut self, rule: Rule, line: u32, what: &str) {
-        if self.violations.len() < 100 {
-            self.violations.push(Violation {
-                at: self.now,
-                rule,
-                line,
-                what: what.into(),
-            });
         }
     }
 }

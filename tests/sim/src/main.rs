@@ -16,6 +16,7 @@ use sim::{
         Kind,
         Row, //
     },
+    fuzz::Plan,
     run::{
         self,
         Driver,
@@ -38,6 +39,8 @@ struct Cli {
 enum Command {
     /// Runs one machine under one policy.
     Run(Run),
+    /// Runs small machines on which things go wrong.
+    Fuzz(Fuzz),
     /// Prints a table of runs beside what the field reports.
     #[command(subcommand)]
     Table(Table),
@@ -47,6 +50,16 @@ enum Command {
 enum Table {
     /// The rows of the field report.
     Field(Field),
+}
+
+#[derive(clap::Args)]
+struct Fuzz {
+    /// First seed.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Number of seeds.
+    #[arg(long, default_value_t = 1_000)]
+    seeds: u64,
 }
 
 #[derive(clap::Args)]
@@ -93,6 +106,7 @@ struct Run {
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Run(run) => run_one(&run),
+        Command::Fuzz(args) => fuzz(&args),
         Command::Table(Table::Field(args)) => table(&args),
     };
     match result {
@@ -197,4 +211,17 @@ fn cells(row: &Row) -> [String; 7] {
         kind.into(),
         verdict.into(),
     ]
+}
+
+fn fuzz(args: &Fuzz) -> Result<(), String> {
+    for seed in args.seed..args.seed + args.seeds {
+        let plan = Plan::new(seed);
+        let outcome = plan.run();
+        if let Some(first) = outcome.violations.first() {
+            let summary = plan.summary();
+            return Err(format!("seed {seed}: {first:?}\n{summary}"));
+        }
+    }
+    println!("{} seeds, from {}: clean", args.seeds, args.seed);
+    Ok(())
 }

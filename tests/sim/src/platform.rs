@@ -13,6 +13,7 @@ use crate::{
         cpu::Ctx,
         Core, //
     },
+    fault::Plant,
     machine::Mask,
     Ns, //
 };
@@ -64,6 +65,10 @@ impl Source for LineQueue {
 /// What these lead to comes back while others are completed, but is not taken any more.
 pub(crate) fn drain(line: u32, budget: Budget) -> Drain {
     core::with(|core| core.begin_drain(line));
+    let budget = match core::with(|core| core.plant) {
+        Some(Plant::IgnoresBudget) => Budget::UNLIMITED,
+        _ => budget,
+    };
     let found = collect(line, budget);
     if found != 0 {
         spend(core::with(|core| core.machine.costs.doorbell));
@@ -99,6 +104,11 @@ fn complete(line: u32, count: u32) {
 }
 
 impl Core {
+    /// Whether a planted bug strikes now: every fourth time.
+    pub(crate) fn strikes(&mut self, plant: Plant) -> bool {
+        self.plant == Some(plant) && self.random.chance(250)
+    }
+
     /// What the running context takes to complete one request.
     fn completion_cost(&self) -> Ns {
         let costs = &self.machine.costs;
@@ -158,6 +168,12 @@ impl Platform for LinePlatform {
 
     fn unmask(&self, token: MaskToken) {
         token.redeem();
+        if core::with(|core| core.strikes(Plant::KeepsMask)) {
+            return;
+        }
+        if core::with(|core| core.strikes(Plant::UnmasksTwice)) {
+            let _ = core::with(|core| core.unmask(self.0));
+        }
         let (cost, replay) = core::with(|core| core.unmask(self.0));
         spend(cost);
         if replay {
@@ -171,7 +187,9 @@ impl Platform for LinePlatform {
     }
 
     fn defer(&self, to: Deferral) {
-        core::with(|core| core.defer(self.0, to));
+        if !core::with(|core| core.strikes(Plant::DropsDeferrals)) {
+            core::with(|core| core.defer(self.0, to));
+        }
     }
 
     fn arm_hold(&self, after: Span) {
@@ -191,6 +209,9 @@ impl Platform for LinePlatform {
 
     fn complete_poller(&self, pass: PollPass) -> PollEnd {
         core::with(|core| core.poll_complete(self.0));
+        if core::with(|core| core.strikes(Plant::CompletesPollerTwice)) {
+            core::with(|core| core.poll_complete(self.0));
+        }
         pass.completed()
     }
 

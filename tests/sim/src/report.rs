@@ -211,6 +211,11 @@ impl Part {
                 core.pause(cpu);
                 let now = core.now;
                 core.cpu(cpu).close_wait(now);
+                let longest = core.cpus[cpu as usize].longest.length;
+                core.checker.waited(now, cpu, longest);
+            }
+            if core.quiet {
+                core.checker.settled(core.now);
             }
             let mut part = Self::of(core, world);
             part.totals.deferrals += deferrals;
@@ -248,7 +253,7 @@ impl Part {
                     })
                     .collect(),
             },
-            violations: std::mem::take(&mut core.violations),
+            violations: std::mem::take(&mut core.checker.violations),
             events: core.heap.planned(),
         }
     }

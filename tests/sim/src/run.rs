@@ -3,10 +3,15 @@
 //! One run.
 
 use crate::{
+    check::Promises,
     context::Contexts,
     core::{
         self,
         Core, //
+    },
+    fault::{
+        Faults,
+        Plant, //
     },
     machine::World,
     report::{
@@ -22,10 +27,6 @@ use irqmod::policy::{
     Choice,
     Config,
     Policy, //
-};
-use serde::{
-    Deserialize,
-    Serialize, //
 };
 
 /// What drives the lines.
@@ -118,24 +119,13 @@ impl std::fmt::Display for Driver {
     }
 }
 
-/// What goes wrong, and how often. Nothing by default.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Faults {
-    /// How many of 1,000 messages are lost.
-    pub lost: u32,
-    /// How many of 1,000 messages come twice.
-    pub duplicated: u32,
-    /// How many of 1,000 messages are late.
-    pub late: u32,
-    /// By how much at most.
-    pub late_ns: Ns,
-    /// Devices forget a message that is due while the vector is masked.
-    pub forgets: bool,
-    /// How many of 1,000 looks at need_resched are wrong.
-    pub flapping: u32,
-    /// How much later than asked a timer expires at most.
-    pub late_timer: Ns,
+/// When a run that looks for errors changes. Unit: nanoseconds since the load began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Phases {
+    /// Faults end. From here on everything must go on within a bound.
+    pub calm_ns: Ns,
+    /// The load ends. At the end of the run nothing must be left of it.
+    pub quiet_ns: Ns,
 }
 
 /// How to run.
@@ -153,6 +143,12 @@ pub struct Options {
     pub idle_ns: Ns,
     /// What goes wrong.
     pub faults: Faults,
+    /// When that ends; none: never, and nothing is looked at at the end.
+    pub phases: Option<Phases>,
+    /// What the policy promises.
+    pub promises: Promises,
+    /// A bug in the machine.
+    pub plant: Option<Plant>,
     /// How many entries of the trace are kept, of each world.
     pub trace: usize,
     /// Threads that simulate; worlds are spread over them.
@@ -169,6 +165,9 @@ impl Options {
             warm_ns: 0,
             idle_ns: 0,
             faults: Faults::default(),
+            phases: None,
+            promises: Promises::default(),
+            plant: None,
             trace: 0,
             threads: 1,
         }

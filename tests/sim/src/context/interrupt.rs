@@ -14,6 +14,7 @@ use crate::{
         clock,
         cpu::Hard, //
     },
+    fault::Plant,
     platform,
     run::{
         Driver,
@@ -56,11 +57,11 @@ fn vector(line: &LineCode) {
         let answer = handle(line);
         if let Driver::StockTimer(config) = &line.driver {
             spend(core::with(|core| {
-                core.stock_after(number, core.now - begin, config)
+                core.stock_after(number, core.now - begin.at, config)
             }));
         }
         core::with(|core| {
-            core.note_answer(number, answer != Handled::None, core.now - begin);
+            core.note_answer(number, answer, begin);
             if answer == Handled::WakeThread {
                 core.wake_thread(number);
             }
@@ -73,7 +74,14 @@ fn vector(line: &LineCode) {
 
 fn handle(line: &LineCode) -> Handled {
     match line.driver {
-        Driver::Moderated(_) => line.moderator.on_interrupt(&line.queue, &line.platform),
+        Driver::Moderated(_) => {
+            let answer = line.moderator.on_interrupt(&line.queue, &line.platform);
+            match core::with(|core| core.plant) {
+                Some(Plant::WantsNothing) if answer == Handled::Handled => Handled::None,
+                Some(Plant::WantsEverything) if answer == Handled::None => Handled::Handled,
+                _ => answer,
+            }
+        }
         // The C driver's: the line stays open while its thread drains.
         Driver::StockThreaded if line.queue.pending() => Handled::WakeThread,
         Driver::StockThreaded => Handled::None,

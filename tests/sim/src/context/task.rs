@@ -13,6 +13,7 @@ use crate::{
         self,
         defer::Piece, //
     },
+    fault::Plant,
     platform,
     run::Driver,
     Ns, //
@@ -35,7 +36,7 @@ pub(super) fn job(job: u32) {
         (core.machine.costs.clone(), depth)
     });
     loop {
-        while core::with(|core| core.jobs[job as usize].outstanding) < depth {
+        while core::with(|core| core.wants_more(job, depth)) {
             spend(costs.prepare);
             let began = core::with(|core| core.now);
             spend(costs.submit);
@@ -136,6 +137,7 @@ pub(super) fn completer(cpu: u32) {
             done: pass == Pass::Done,
         };
         match core::with(|core| core.listed_over(cpu, piece)) {
+            Some(_) if core::with(|core| core.plant) == Some(Plant::NeverRests) => (),
             Some(rest) => {
                 core::with(|core| core.begin_rest(cpu, rest));
                 block();

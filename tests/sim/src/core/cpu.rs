@@ -320,13 +320,13 @@ impl Core {
     /// Whether the current task of `cpu` keeps softirqs, and the scheduler, away.
     fn bh_off(&self, cpu: u32) -> bool {
         let current = self.cpus[cpu as usize].current;
-        current.is_some_and(|task| self.tasks[task as usize].bh_off)
+        current.is_some_and(|task| self.tasks[task as usize].bh_off != 0)
     }
 
     /// The running task keeps softirqs and the scheduler away. Nothing if it is not a task.
     pub(crate) fn bh_disable(&mut self) {
         if let Ctx::Task(task) = self.running {
-            self.tasks[task as usize].bh_off = true;
+            self.tasks[task as usize].bh_off += 1;
         }
     }
 
@@ -335,7 +335,11 @@ impl Core {
         let Ctx::Task(task) = self.running else {
             return;
         };
-        self.tasks[task as usize].bh_off = false;
+        let bh_off = &mut self.tasks[task as usize].bh_off;
+        *bh_off -= 1;
+        if *bh_off != 0 {
+            return;
+        }
         let cpu = self.here();
         if self.cpus[cpu as usize].hard.is_none() {
             self.pause(cpu);

@@ -7,7 +7,7 @@ use super::{
     Core, //
 };
 use crate::{
-    check::Rule,
+    fault::Plant,
     Ns, //
 };
 
@@ -72,6 +72,11 @@ impl Core {
         self.jobs[job as usize].next_file * queues + self.world.queue_of[cpu as usize]
     }
 
+    /// Whether a job has less than `depth` outstanding, and goes on.
+    pub(crate) fn wants_more(&self, job: u32, depth: u32) -> bool {
+        !self.quiet && self.jobs[job as usize].outstanding < depth
+    }
+
     /// A job submits one request. Returns whether there was a tag for it; if not the job waits.
     ///
     /// It counts as submitted since `began`.
@@ -89,6 +94,7 @@ impl Core {
         owner.next_file = (owner.next_file + 1) % owner.files;
         owner.outstanding += 1;
         let request = self.new_request(line, job, began);
+        self.checker.submitted(request);
         let at = self.service(line);
         self.heap.plan(at, Event::Posted { request });
         true
@@ -146,10 +152,8 @@ impl Core {
 
     /// The running context begins to drain.
     pub(crate) fn begin_drain(&mut self, line: u32) {
-        let ctx = self.running;
-        if self.line(line).drainer.replace(ctx).is_some() {
-            self.violate(Rule::SingleDrainer, line, "two contexts drain one queue");
-        }
+        self.checker.drain_begins(self.now, line);
+        self.line(line).drainers += 1;
     }
 
     /// Takes at most `most` completions off the queue. Returns how many.
@@ -172,9 +176,12 @@ impl Core {
         this.tags -= 1;
         this.counts.completions += 1;
         let starved = this.starved.pop_front();
+        self.checker.completed(self.now, line, request);
+        if self.strikes(Plant::CompletesTwice) {
+            self.checker.completed(self.now, line, request);
+        }
         let done = &mut self.requests[request as usize];
         if std::mem::replace(&mut done.place, Place::Free) != Place::Taken {
-            self.violate(Rule::ExactlyOnce, line, "completed twice");
             return;
         }
         let (job, submitted) = (done.job, done.submitted);
@@ -192,7 +199,12 @@ impl Core {
     }
 
     pub(crate) fn end_drain(&mut self, line: u32) {
-        self.line(line).drainer = None;
+        self.checker.drain_ends(line);
+        let this = self.line(line);
+        this.drainers -= 1;
+        if this.posted.is_empty() {
+            this.excused = false;
+        }
     }
 
     /// How many completions a job can reap; none: it waits for the next one.

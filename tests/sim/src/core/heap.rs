@@ -31,6 +31,12 @@ pub(crate) enum Event {
     Wake { task: u32, seq: u32 },
     /// A resting completion thread looks at its CPU.
     Rest { cpu: u32 },
+    /// The checker looks for completions that nobody will look at.
+    Audit,
+    /// Faults end.
+    Calm,
+    /// The load ends.
+    Quiet,
     /// The jobs begin.
     Load,
     /// What was measured up to here does not count.

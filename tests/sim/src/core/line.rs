@@ -3,20 +3,18 @@
 //! Interrupt lines: the vector at the device, the way to the CPU, and genirq.
 
 use super::{
-    cpu::{
-        Ctx,
-        Hard, //
-    },
+    cpu::Hard,
     heap::Event,
     task::Kind,
     Core, //
 };
 use crate::{
-    check::Rule,
+    check::Answer,
     machine::Mask,
     trace::What,
     Ns, //
 };
+use irqmod::Handled;
 use std::collections::VecDeque;
 
 /// A completion queue with its interrupt.
@@ -65,16 +63,31 @@ pub(crate) struct Line {
     pub(crate) posted: VecDeque<u32>,
     /// Completions that one drain took and has not completed.
     pub(crate) batch: VecDeque<u32>,
-    pub(crate) drainer: Option<Ctx>,
+    /// Contexts that drain; one, if all is well.
+    pub(crate) drainers: u32,
     pub(crate) reachable: bool,
     pub(crate) tags: u32,
     /// Jobs that wait for a tag.
     pub(crate) starved: VecDeque<u32>,
     pub(crate) counts: LineCounts,
-    /// The last 100,000 interrupts, as the kernel counts them: all, and those nobody wanted.
-    recent: (u32, u32),
+    /// A message was lost since the queue was seen empty: nobody may come.
+    pub(crate) excused: bool,
+    /// A task has paused the line, or is about to.
+    pub(crate) paused: bool,
+    /// What the checker saw waiting last time: the oldest completion.
+    pub(crate) suspect: Option<u32>,
+    /// Messages under way.
+    pub(crate) in_flight: u32,
     /// Of the field's `rate`: completions and begin of the window.
     pub(crate) window: (u32, Ns),
+}
+
+/// The beginning of a handler's run.
+#[derive(Clone, Copy)]
+pub(crate) struct Entered {
+    pub(crate) at: Ns,
+    owned: bool,
+    completions: u64,
 }
 
 /// What happened on a line.
@@ -123,14 +136,22 @@ impl Line {
             served: false,
             posted: VecDeque::new(),
             batch: VecDeque::new(),
-            drainer: None,
+            drainers: 0,
             reachable: true,
             tags: 0,
             starved: VecDeque::new(),
             counts: LineCounts::default(),
-            recent: (0, 0),
+            excused: false,
+            paused: false,
+            suspect: None,
+            in_flight: 0,
             window: (0, 0),
         }
+    }
+
+    /// Waits for its CPU.
+    pub(crate) fn is_queued(&self) -> bool {
+        self.queued
     }
 
     /// Handler or thread runs, or is bound to.
@@ -150,18 +171,23 @@ impl Core {
         let this = self.line(line);
         this.counts.messages += 1;
         if this.device_masked {
-            this.latched = latches;
+            this.latched |= latches;
+            this.excused |= !latches;
             return;
         }
         if self.random.chance(self.faults.lost) {
             self.counts.lost += 1;
+            self.line(line).excused = true;
             return;
         }
         let copies = 1 + u32::from(self.random.chance(self.faults.duplicated));
         for _ in 0..copies {
             match self.message_time() {
                 0 => self.on_message(line),
-                time => self.heap.plan(self.now + time, Event::Message { line }),
+                time => {
+                    self.line(line).in_flight += 1;
+                    self.heap.plan(self.now + time, Event::Message { line });
+                }
             }
         }
     }
@@ -219,33 +245,48 @@ impl Core {
         let this = self.line(line);
         if this.replay && this.depth == 0 {
             this.replay = false;
+            // It came on another CPU, which has masked the chip.
+            let _ = self.unmask_chip(line);
             return true;
         }
         this.in_progress = false;
         false
     }
 
-    /// The handler begins. Returns when.
-    pub(crate) fn note_entry(&mut self, line: u32) -> Ns {
+    /// The handler begins.
+    pub(crate) fn note_entry(&mut self, line: u32) -> Entered {
         let cpu = self.here();
         self.trace.note(self.now, cpu, What::Handler { line });
-        self.now
+        Entered {
+            at: self.now,
+            owned: self.is_owned(line),
+            completions: self.line(line).counts.completions,
+        }
     }
 
-    /// An answer of the handler, as the kernel counts it.
-    pub(crate) fn note_answer(&mut self, line: u32, wanted: bool, took: Ns) {
+    /// Somebody else than the handler has the line, or keeps it masked.
+    fn is_owned(&mut self, line: u32) -> bool {
+        let deferred = self.is_deferred(line);
         let this = self.line(line);
+        deferred || this.thread_busy || this.depth != 0 || this.paused || !this.reachable
+    }
+
+    /// An answer of the handler.
+    pub(crate) fn note_answer(&mut self, line: u32, answer: Handled, begin: Entered) {
+        let took = self.now - begin.at;
+        let wanted = answer != Handled::None;
+        let owned = self.is_owned(line);
+        let this = self.line(line);
+        let drained = this.counts.completions != begin.completions;
         this.counts.handler_runs += 1;
         this.counts.unhandled += u64::from(!wanted);
         this.counts.longest = this.counts.longest.max(took);
-        this.recent.0 += 1;
-        this.recent.1 += u32::from(!wanted);
-        if this.recent.0 == 100_000 {
-            let strays = std::mem::take(&mut this.recent).1;
-            if strays > 99_900 {
-                self.violate(Rule::Stray, line, "nobody cared");
-            }
-        }
+        let answer = Answer {
+            wanted,
+            took,
+            useful: drained || owned || begin.owned || answer == Handled::WakeThread,
+        };
+        self.checker.answered(self.now, line, answer);
     }
 
     /// One more disable. Returns what it costs.
@@ -259,6 +300,7 @@ impl Core {
             costs.mask_posted,
             costs.mask_parent,
         );
+        self.checker.disabled(line);
         let this = self.line(line);
         this.depth += 1;
         if this.depth != 1 {
@@ -292,18 +334,27 @@ impl Core {
 
     /// One disable less. Returns what it costs and whether a replay is due after that.
     pub(crate) fn unmask(&mut self, line: u32) -> (Ns, bool) {
+        self.checker.enabled(self.now, line);
         if self.lines[line as usize].depth == 0 {
-            self.violate(Rule::MaskBalance, line, "enabled more often than disabled");
             return (0, false);
         }
-        let costs = &self.machine.costs;
-        let mut cost = costs.mask_lazy;
-        let (posted, parent) = (costs.mask_posted, costs.mask_parent);
+        let lazy = self.machine.costs.mask_lazy;
         let this = self.line(line);
         this.depth -= 1;
         if this.depth != 0 {
-            return (cost, false);
+            return (lazy, false);
         }
+        let cost = lazy + self.unmask_chip(line);
+        (cost, std::mem::take(&mut self.line(line).replay))
+    }
+
+    /// Unmasks device and interrupt controller, as far as they are masked: what they kept comes
+    /// now. Returns what it costs.
+    fn unmask_chip(&mut self, line: u32) -> Ns {
+        let costs = &self.machine.costs;
+        let (posted, parent) = (costs.mask_posted, costs.mask_parent);
+        let mut cost = 0;
+        let this = self.line(line);
         this.mask_seq = this.mask_seq.wrapping_add(1);
         if std::mem::take(&mut this.device_masked) {
             cost += posted;
@@ -318,7 +369,7 @@ impl Core {
                 self.on_message(line);
             }
         }
-        (cost, std::mem::take(&mut self.line(line).replay))
+        cost
     }
 
     /// The interrupt thread has nothing more to do, unless it was woken meanwhile.
@@ -345,5 +396,12 @@ impl Core {
         this.counts.thread_wakes += 1;
         this.thread_busy = true;
         self.wake(thread);
+    }
+
+    /// The line's interrupts go to another CPU from now on.
+    pub(crate) fn move_line(&mut self, line: u32) {
+        let cpus = u64::from(self.world.cpus);
+        let cpu = u32::try_from(self.random.below(cpus)).unwrap_or(0);
+        self.line(line).cpu = cpu;
     }
 }

@@ -6,8 +6,6 @@ use super::{
     cpu::Ctx,
     Core, //
 };
-use crate::check::Rule;
-
 /// The softirq of the irq_poll core, as a bit.
 pub(crate) const IRQ_POLL: u8 = 1 << 0;
 
@@ -22,6 +20,7 @@ impl Core {
             return;
         }
         this.poll_listed = true;
+        self.checker.poll_listed(line);
         let cpu = self.here();
         self.cpu(cpu).polls.push_back(line);
         self.raise_softirq(cpu);
@@ -31,7 +30,7 @@ impl Core {
     fn raise_softirq(&mut self, cpu: u32) {
         self.cpu(cpu).softirqs |= IRQ_POLL;
         if let Ctx::Task(task) = self.running {
-            if !self.tasks[task as usize].bh_off && self.cpus[cpu as usize].hard.is_none() {
+            if self.tasks[task as usize].bh_off == 0 && self.cpus[cpu as usize].hard.is_none() {
                 let ksoftirqd = self.cpus[cpu as usize].ksoftirqd;
                 self.wake(ksoftirqd);
             }
@@ -40,17 +39,13 @@ impl Core {
 
     /// What the core does with an instance that used its weight up.
     pub(crate) fn poll_rotate(&mut self, cpu: u32, line: u32) {
+        self.checker.poll_stays(self.now, line);
         let this = self.line(line);
         this.poll_runs = false;
         if !this.poll_listed {
-            self.violate(
-                Rule::PollList,
-                line,
-                "whole weight returned after completing",
-            );
             return;
         }
-        if self.line(line).poll_disable {
+        if this.poll_disable {
             self.poll_remove(cpu, line);
         } else {
             let list = &mut self.cpu(cpu).polls;
@@ -67,12 +62,10 @@ impl Core {
     }
 
     fn poll_remove(&mut self, cpu: u32, line: u32) {
+        self.checker.poll_completed(self.now, line);
         let this = self.line(line);
-        if !std::mem::take(&mut this.poll_listed) {
-            self.violate(Rule::PollList, line, "completed twice");
-            return;
-        }
-        self.line(line).poll_sched = false;
+        this.poll_listed = false;
+        this.poll_sched = false;
         self.cpu(cpu).polls.retain(|&other| other != line);
     }
 

@@ -196,7 +196,7 @@ impl Core {
             Some(current) => {
                 let task = &self.tasks[current as usize];
                 let due = this.need_resched || (this.lazy && task.is_user());
-                if due && !task.bh_off {
+                if due && task.bh_off == 0 {
                     let cost = self.machine.costs.switch;
                     self.begin_switch(cpu, cost);
                 }

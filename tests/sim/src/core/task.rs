@@ -23,6 +23,33 @@ pub(crate) enum Kind {
     Worker,
     /// The completion thread of a CPU.
     Completer(u32),
+    /// Does to lines what drivers and administrators do.
+    Control(Meddling),
+}
+
+/// What a task does to lines, now and then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Meddling {
+    /// Pauses and resumes them.
+    Reset,
+    /// Makes a device unreachable for a while.
+    Freeze,
+    /// Drains a queue.
+    Peek,
+    /// Moves a line to another CPU.
+    Move,
+    /// Drains what nobody came for: the timeout of a request.
+    Rescue,
+}
+
+impl Meddling {
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Reset,
+        Self::Freeze,
+        Self::Peek,
+        Self::Move,
+        Self::Rescue,
+    ];
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,8 +71,8 @@ pub(crate) struct Task {
     pub(crate) kind: Kind,
     pub(crate) cpu: u32,
     pub(crate) act: Act,
-    /// Softirqs and the scheduler are kept away.
-    pub(crate) bh_off: bool,
+    /// How many want softirqs and the scheduler kept away.
+    pub(crate) bh_off: u32,
     pub(super) class: Class,
     pub(super) pinned: bool,
     pub(super) state: State,
@@ -64,7 +91,7 @@ impl Task {
             kind,
             cpu,
             act: Act::default(),
-            bh_off: false,
+            bh_off: 0,
             class: match kind {
                 Kind::Stopper(_) => Class::Stop,
                 Kind::Thread(_) | Kind::Completer(_) => Class::Fifo,

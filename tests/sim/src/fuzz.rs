@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Small machines, drawn from a seed, on which things go wrong.
+//!
+//! Each seed draws a machine, a load, a policy with parameters, and which faults there are at all
+//! (a swarm: most seeds have few). Faults end, then the load does, and then nothing may be left.
+
+use crate::{
+    check::{
+        Promises,
+        Violation, //
+    },
+    fault::{
+        Faults,
+        Plant, //
+    },
+    machine::{
+        Device,
+        Kernel,
+        Mask, //
+    },
+    random::Random,
+    run::{
+        run,
+        Driver,
+        Phases, //
+    },
+    Machine,
+    Ns,
+    Options,
+    Workload, //
+};
+use irqmod::policy::{
+    self,
+    Choice,
+    Config, //
+};
+
+const MS: Ns = 1_000_000;
+
+/// What one seed stands for.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The machine.
+    pub machine: Machine,
+    /// Its load.
+    pub load: Workload,
+    /// Policy, faults and phases.
+    pub options: Options,
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Requests completed.
+    pub completed: u64,
+    /// Events simulated.
+    pub events: u64,
+    /// Broken rules; empty is good.
+    pub violations: Vec<Violation>,
+}
+
+/// Policies and parameters that make trouble.
+const POLICIES: &[&str] = &[
+    "hardirq",
+    "resched",
+    "resched:budget=1",
+    "resched:budget=7,mask=nowait",
+    "threaded",
+    "threaded:mask=nowait",
+    "irqpoll",
+    "irqpoll:budget=2,mask=nowait",
+    "overflow",
+    "overflow:budget=1",
+    "timer:delay_us=10,push=0",
+    "timer:delay_us=100,push=1",
+    "timer:delay_us=500,hardirq_percent=10,push=1,mask=nowait",
+    "inflight",
+    "inflight:high=4,low=2",
+    "rate",
+    "workqueue",
+    "flood",
+    "fair",
+    "fair:share_percent=50,window_us=500",
+    "fair:share_percent=90,window_us=1000,mask=nowait",
+];
+
+impl Plan {
+    /// The plan of a seed.
+    pub fn new(seed: u64) -> Self {
+        let mut random = Random::new(seed ^ 0x5eed);
+        let machine = machine(&mut random);
+        let load = load(&mut random);
+        let driver = driver(&mut random);
+        let options = Options {
+            seed,
+            time_ns: 120 * MS,
+            faults: faults(&mut random),
+            phases: Some(Phases {
+                calm_ns: 40 * MS,
+                quiet_ns: 60 * MS,
+            }),
+            promises: promises(driver, &machine, &load),
+            ..Options::new(driver)
+        };
+        Self {
+            machine,
+            load,
+            options,
+        }
+    }
+
+    /// A plan in which `plant` must be found, if any seed finds it.
+    pub fn with_plant(seed: u64, plant: Plant) -> Self {
+        let mut plan = Self::new(seed);
+        plan.options.plant = Some(plant);
+        match plant {
+            Plant::DrainsUnasked => plan.options.faults.peek_ns = 100_000,
+            Plant::NeverRests => plan.flood("fair:share_percent=50,window_us=500"),
+            Plant::IgnoresBudget => plan.flood("resched:budget=16"),
+            Plant::WantsNothing => plan.last(),
+            _ => (),
+        }
+        plan
+    }
+
+    /// More load than the interrupt CPU can take, with somebody else who wants it.
+    fn flood(&mut self, policy: &str) {
+        self.machine.controllers = 1;
+        self.machine.device = Device::default();
+        self.load = Workload {
+            jobs: 8,
+            depth: 120,
+            hogs: 1,
+            copy_bytes: 32_768,
+            ..Workload::default()
+        };
+        self.options.faults = Faults::default();
+        if let Ok(driver) = Driver::parse(policy) {
+            self.options.driver = driver;
+            self.options.promises = promises(driver, &self.machine, &self.load);
+        }
+    }
+
+    /// Enough interrupts of one line that the kernel draws its conclusions.
+    fn last(&mut self) {
+        self.flood("hardirq");
+        self.load = Workload::default();
+        self.machine.device.base_ns = 1_000;
+        self.options.time_ns = 1_600 * MS;
+        self.options.phases = Some(Phases {
+            calm_ns: 1_400 * MS,
+            quiet_ns: 1_500 * MS,
+        });
+    }
+
+    /// Runs it.
+    pub fn run(&self) -> Outcome {
+        let report = run(&self.machine, &self.load, &self.options);
+        Outcome {
+            completed: report.totals.completed,
+            events: report.events,
+            violations: report.violations,
+        }
+    }
+
+    /// One line that says what it is.
+    pub fn summary(&self) -> String {
+        format!(
+            "{} on {} CPUs, {} controllers, {} jobs x {}, {:?}",
+            self.options.driver,
+            self.machine.cpus,
+            self.machine.controllers,
+            self.load.jobs,
+            self.load.depth,
+            self.options.faults,
+        )
+    }
+}
+
+fn machine(random: &mut Random) -> Machine {
+    let one_of = |random: &mut Random, choices: &[u64]| {
+        let place = random.below(choices.len() as u64);
+        choices[place as usize]
+    };
+    let small = |value: u64| u32::try_from(value).unwrap_or(1);
+    Machine {
+        name: "fuzz".into(),
+        cpus: small(2 + random.below(3)),
+        controllers: small(1 + random.below(4)),
+        queues: 1,
+        device: Device {
+            cap_iops: one_of(random, &[0, 50_000, 300_000]),
+            base_ns: one_of(random, &[1_000, 8_000, 20_000, 80_000]),
+            base_cv: small(random.below(30)),
+            depth: small(one_of(random, &[2, 3, 8, 1024])),
+            message_ns: one_of(random, &[0, 0, 300, 2_000]),
+            posted_ns: one_of(random, &[1, 500, 5_000, 100_000]),
+            ..Device::default()
+        },
+        kernel: Kernel {
+            hz: small(one_of(random, &[100, 250, 1000])),
+            lazy: random.chance(500),
+            irq_time: random.chance(500),
+            timer_first: random.chance(500),
+            mask: match random.below(4) {
+                0 => Mask::Sync,
+                1 => Mask::Parent,
+                _ => Mask::Lazy,
+            },
+            ..Kernel::default()
+        },
+        ..Machine::default()
+    }
+}
+
+fn load(random: &mut Random) -> Workload {
+    Workload {
+        jobs: 1 + u32::from(random.chance(700)) * 3,
+        depth: [1, 2, 4, 32][random.below(4) as usize],
+        hogs: u32::from(random.chance(200)),
+        ..Workload::default()
+    }
+}
+
+fn driver(random: &mut Random) -> Driver {
+    let policies: Vec<Driver> = POLICIES
+        .iter()
+        .filter_map(|text| Driver::parse(text).ok())
+        .collect();
+    let place = random.below(policies.len() as u64);
+    policies[place as usize]
+}
+
+fn faults(random: &mut Random) -> Faults {
+    let mut some = |permille: u32, value: u64| {
+        let drawn = random.below(value) + 1;
+        if random.chance(permille) {
+            drawn
+        } else {
+            0
+        }
+    };
+    let permille = |value: u64| u32::try_from(value).unwrap_or(0);
+    Faults {
+        lost: permille(some(150, 50)),
+        duplicated: permille(some(250, 300)),
+        late: permille(some(250, 300)),
+        late_ns: 1 + some(1000, 200_000),
+        forgets: some(100, 1) != 0,
+        flapping: permille(some(300, 500)),
+        late_timer: some(300, 50_000),
+        reset_ns: some(300, 3_000_000),
+        freeze_ns: some(250, 5_000_000),
+        peek_ns: some(300, 2_000_000),
+        move_ns: some(200, 3_000_000),
+    }
+}
+
+/// What a policy promises on a machine.
+fn promises(driver: Driver, machine: &Machine, load: &Workload) -> Promises {
+    let Driver::Moderated(choice) = driver else {
+        return Promises::default();
+    };
+    Promises {
+        handler: longest_handler(choice, machine, load),
+        wait: longest_wait(choice),
+    }
+}
+
+/// The longest run of a handler: its budget, and the masks and looks around it.
+fn longest_handler(choice: Choice, machine: &Machine, load: &Workload) -> Option<Ns> {
+    let costs = &machine.costs;
+    let copy = Ns::from(load.copy_bytes) * costs.copy_kib / 1_024;
+    let each = costs.complete_hard + costs.collect + copy;
+    let around = 20_000 + 2 * (costs.mask_parent + costs.mask_sync + costs.replay + costs.arm);
+    match choice.policy {
+        // The one that promises nothing.
+        Config::Hardirq(_) => None,
+        Config::Fair(_) => {
+            // A millisecond in pieces, and what the pieces overrun it by.
+            let pieces = irqmod::ledger::Ledger::HANDLER.as_nanos();
+            let piece = u64::from(irqmod::ledger::Ledger::MAX_PIECE) * each;
+            Some(pieces + piece + around)
+        }
+        _ => {
+            let budget = u64::from(policy::Config::budget(&choice.policy).get().min(1_024));
+            // What a policy says of its deferred drains holds for its handler, or a full pass does.
+            Some(budget.max(256) * each + around)
+        }
+    }
+}
+
+/// What `fair` promises: what it may take before it notices and until it rests, twice, and a
+/// millisecond in a handler.
+fn longest_wait(choice: Choice) -> Option<Ns> {
+    let Config::Fair(fair) = choice.policy else {
+        return None;
+    };
+    let share = fair.share();
+    Some(2 * share.work().as_nanos() + 3 * MS)
+}
