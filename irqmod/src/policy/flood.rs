@@ -146,6 +146,7 @@ impl Policy for Config {
         },
         POLL_BUDGET,
     ];
+    const WORK: bool = true;
     type Line = ();
 
     fn from_values(values: &Values) -> Result<Self, Conflict> {
