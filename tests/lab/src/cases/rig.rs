@@ -59,6 +59,7 @@ const EAGER: &[&str] = &[
     "inflight:high=2,low=1",
     "rate:interval_us=1000,window=512",
     "workqueue:direct=0",
+    "timer:delay_us=200,push=1",
     "fair:share_percent=10,window_us=500",
 ];
 
