@@ -84,6 +84,16 @@ pub(crate) fn all() -> Vec<Case> {
             body,
         ));
     }
+    for driver in with_defaults(&["threaded", "fair"]) {
+        let about = "without MSI a line is level triggered and shared: the plain handler, whatever is asked for";
+        let body = move |context: &Context<'_>| level(context, driver);
+        all.push(Case::new(
+            format!("level-{}", driver.name()),
+            &["SPUR-01"],
+            about,
+            body,
+        ));
+    }
     all
 }
 
@@ -198,6 +208,50 @@ fn single_queue(context: &Context<'_>, driver: Driver) -> Result<Outcome> {
     let note = watched(&mut rig, &load)?;
     rig.finish()?;
     Ok(Outcome::pass(note))
+}
+
+/// Two controllers on interrupt pins, which may well be one line.
+fn level(context: &Context<'_>, driver: Driver) -> Result<Outcome> {
+    let name = format!("level-{}", driver.name());
+    let disks = ["d0", "d1"].map(|id| Disk::null(id, 1 << 30).set("dbcs", "off"));
+    let mut rig = Plan::with_disks(&name, driver, disks, None)
+        .vm(|vm| vm.cmdline("pci=nomsi"))
+        .start(context)?;
+    rig.sh("wait_disk /dev/nvme1n1")?;
+    let requests = context.count(1_500, 30_000);
+    let before = level_interrupts(&mut rig)?;
+    for (disk, depth) in [("/dev/nvme0n1", 1), ("/dev/nvme1n1", 32)] {
+        let load = Load::new("level", "randread")
+            .set("filename", disk)
+            .set("bs", 4096)
+            .set("ioengine", "io_uring")
+            .set("iodepth", depth)
+            .set("number_ios", requests)
+            .set("max_latency", "5s");
+        rig.sh(&load.command())?;
+    }
+    let interrupts = level_interrupts(&mut rig)? - before;
+    rig.finish()?;
+    if interrupts == 0 || interrupts > 10 * 2 * u64::from(requests) {
+        let cause = format!("{interrupts} for {} requests", 2 * requests);
+        return Err(Failure::new("count interrupts", cause));
+    }
+    Ok(Outcome::pass(format!(
+        "{interrupts} interrupts for {} requests",
+        2 * requests
+    )))
+}
+
+/// Interrupts of the disks since boot; there must be no message among them.
+fn level_interrupts(rig: &mut Rig) -> Result<u64> {
+    let text = rig.sh("grep nvme /proc/interrupts")?;
+    if text.contains("MSI") || !text.contains("fasteoi") {
+        return Err(Failure::new("look for interrupt pins", text));
+    }
+    let counts = text
+        .lines()
+        .flat_map(|line| line.split_ascii_whitespace().skip(1).take(2));
+    Ok(counts.filter_map(|word| word.parse::<u64>().ok()).sum())
 }
 
 /// 128 KiB that are copied cost what a hundred small requests do: a budget of entries is no bound.

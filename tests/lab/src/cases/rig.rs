@@ -56,7 +56,7 @@ pub(crate) const ALL: [Driver; 4] = [Driver::C, POLICIES[0], POLICIES[1], POLICI
 const EAGER: &[&str] = &[
     "flood:window_us=100,busy_percent=1",
     "overflow:budget=1",
-    "inflight:high=2,low=1",
+    "inflight:high=4,low=2,interval_us=200",
     "rate:interval_us=1000,window=512",
     "workqueue:direct=0",
     "timer:delay_us=200,push=1",
