@@ -74,7 +74,7 @@ pub(crate) fn drain(line: u32, budget: Budget) -> Drain {
         spend(core::with(|core| core.machine.costs.doorbell));
         complete(line, found);
     }
-    core::with(|core| core.end_drain(line));
+    core::with(|core| core.end_drain(line, found));
     if found == budget.get() && core::with(|core| !core.line(line).posted.is_empty()) {
         Drain::More(found)
     } else {

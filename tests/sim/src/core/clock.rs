@@ -7,7 +7,10 @@ use super::{
     heap::Event,
     Core, //
 };
-use crate::Ns;
+use crate::{
+    trace::What,
+    Ns, //
+};
 
 /// Timers of a CPU, as bits.
 pub(crate) const TICK: u8 = 1 << 0;
@@ -170,12 +173,14 @@ impl Core {
         match dog.period {
             None => dog.period = Some(now),
             Some(period) if now > period + thresh => {
+                let seconds = now - dog.touched;
                 if dog.stuck.is_none() {
-                    dog.stuck = Some(now - dog.touched);
+                    dog.stuck = Some(seconds);
                     dog.first = time;
                 }
                 dog.reports += 1;
                 dog.period = Some(now);
+                self.trace.note(time, cpu, What::Stuck { seconds });
             }
             Some(_) => (),
         }

@@ -9,7 +9,10 @@ use super::{
     task::Kind,
     Core, //
 };
-use crate::Ns;
+use crate::{
+    trace::What,
+    Ns, //
+};
 use irqmod::{
     observation::Glance,
     time::{
@@ -54,6 +57,7 @@ impl Core {
     pub(crate) fn defer(&mut self, line: u32, to: Deferral) {
         let cpu = self.here();
         self.cpu(cpu).books.deferrals += 1;
+        self.trace.note(self.now, cpu, What::Deferred { line });
         if self.line(line).poll_disable {
             return;
         }

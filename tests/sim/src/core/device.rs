@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     fault::Plant,
+    trace::What,
     Ns, //
 };
 
@@ -198,7 +199,10 @@ impl Core {
         }
     }
 
-    pub(crate) fn end_drain(&mut self, line: u32) {
+    pub(crate) fn end_drain(&mut self, line: u32, found: u32) {
+        let cpu = self.here();
+        self.trace
+            .note(self.now, cpu, What::Drained { line, found });
         self.checker.drain_ends(line);
         let this = self.line(line);
         this.drainers -= 1;
