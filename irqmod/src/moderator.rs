@@ -306,6 +306,13 @@ impl Moderator {
             glance,
             began: Instant::ZERO,
         };
+        if policy.is_light(glance) {
+            let drain = self.drain(source, &mut DrainRight::new(), C::LIGHT);
+            return match drain {
+                Drain::Drained(_) => self.drained(drain),
+                Drain::More(_) => handler().finish(None, drain),
+            };
+        }
         let verdict = policy.on_interrupt(glance);
         let Some(Verdict::Drain(budget)) = verdict else {
             return handler().decide(verdict);
@@ -397,7 +404,9 @@ impl Moderator {
             }
             let (drain, next) = self.deferred_drain(source, platform, pass.budget());
             match (drain, next) {
-                (Drain::More(_), _) | (_, Next::Again) => pass.stay(),
+                (Drain::More(found), _) | (Drain::Drained(found), Next::Again) => {
+                    self.go_on_polling(platform, pass.with_found(found))
+                }
                 (Drain::Drained(found), Next::Rest(span)) => {
                     let end = platform.complete_poller(pass.with_found(found));
                     platform.poll_after(span);
@@ -410,6 +419,19 @@ impl Moderator {
                 }
             }
         })
+    }
+
+    /// The poller is not finished: it goes on, or moves the source to where it belongs. Under the
+    /// lock.
+    fn go_on_polling<P: Platform>(&self, platform: &P, pass: PollPass) -> PollEnd {
+        match with_policy!(Choice::kind_of(self.chosen()), C => C::HOME) {
+            None => pass.stay(),
+            Some(to) => {
+                let end = platform.complete_poller(pass);
+                platform.defer(to);
+                end
+            }
+        }
     }
 
     /// The interrupt thread was woken, or the work item runs. Thread.

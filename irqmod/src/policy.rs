@@ -128,6 +128,11 @@ pub trait Policy: Copy {
     /// their glance. The handler gathers nothing for a policy that does not.
     const GLANCES: bool = true;
 
+    /// Where a source belongs that the softirq poller has, and has not emptied in one pass; [`None`]
+    /// leaves it there. The poller stands in for others: after a resume, and on a CPU that is not
+    /// ready.
+    const HOME: Option<Deferral> = None;
+
     /// What it remembers of a line from one question to the next.
     type Line: Memory;
 
@@ -136,6 +141,16 @@ pub trait Policy: Copy {
 
     /// The inverse of [`from_values`](Self::from_values).
     fn values(&self) -> Values;
+
+    /// Whether the handler is to drain [`LIGHT`](Self::LIGHT), and to return if that emptied the
+    /// queue, without another question. For the policy that is faster than its own answers.
+    #[inline(always)]
+    fn is_light(&self, _glance: Glance) -> bool {
+        false
+    }
+
+    /// See [`is_light`](Self::is_light).
+    const LIGHT: Budget = Budget::POLL_DEFAULT;
 
     /// Decides about one interrupt of a source that is neither owned nor paused; [`None`] asks for
     /// [`weigh_interrupt`](Self::weigh_interrupt).
@@ -360,6 +375,11 @@ impl Config {
     /// Whether the line needs a work item.
     pub fn wants_work(&self) -> bool {
         with_policy!(self.kind(), P => P::WORK)
+    }
+
+    /// Whether the line needs the completion threads of CPUs.
+    pub fn wants_cpu(&self) -> bool {
+        with_policy!(self.kind(), P => P::HOME == Some(Deferral::Cpu))
     }
 
     /// The name of the policy in a parameter string.

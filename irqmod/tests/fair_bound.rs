@@ -351,7 +351,10 @@ impl<'a> Machine<'a> {
             glance,
             ..Observation::default()
         };
-        let verdict = config.on_interrupt(glance).unwrap_or_else(|| {
+        let light = config.is_light(glance);
+        let verdict = if light {
+            Verdict::Drain(Config::LIGHT)
+        } else {
             if self.fault == Fault::NoBreak {
                 // As if others had had the time since.
                 self.cpu.ledger.on_handler(
@@ -362,7 +365,7 @@ impl<'a> Machine<'a> {
             seen.began = self.now();
             seen.now = seen.began;
             config.weigh_interrupt(&seen, &mut (), &mut self.cpu)
-        });
+        };
         let mut after = match verdict {
             Verdict::Drain(budget) => After::Again(budget),
             Verdict::Defer(to) => After::Defer(to),
@@ -375,7 +378,9 @@ impl<'a> Machine<'a> {
                         _ => budget,
                     };
                     let drain = self.drain(index, budget);
-                    after = config.on_drained(glance, drain).unwrap_or_else(|| {
+                    after = if light && matches!(drain, Drain::Drained(_)) {
+                        After::Open
+                    } else {
                         let now = self.now();
                         seen.began = if seen.now == Instant::ZERO {
                             now
@@ -384,7 +389,7 @@ impl<'a> Machine<'a> {
                         };
                         seen.now = now;
                         config.weigh_drained(&seen, drain, &mut (), &mut self.cpu)
-                    });
+                    };
                 }
                 After::Defer(_) => break self.join(index),
                 _ => break,

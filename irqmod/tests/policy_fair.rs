@@ -27,7 +27,6 @@ use irqmod::{
         Span, //
     },
     verdict::{
-        After,
         Next,
         Verdict, //
     },
@@ -106,14 +105,9 @@ fn a_glance_is_enough_on_an_idle_cpu() {
     ];
     let config = Config::default();
     for (glance, enough) in table {
-        let light = enough.then_some(Verdict::Drain(budget(FIRST)));
-        assert_eq!(config.on_interrupt(glance), light, "{glance:?}");
-        let open = enough.then_some(After::Open);
-        let drained = config.on_drained(glance, Drain::Drained(FIRST));
-        assert_eq!(drained, open, "{glance:?}");
-        let more = config.on_drained(glance, Drain::More(FIRST));
-        assert_eq!(more, None, "{glance:?}");
+        assert_eq!(config.is_light(glance), enough, "{glance:?}");
     }
+    assert_eq!(Config::LIGHT, budget(FIRST));
 }
 
 #[test]
@@ -432,4 +426,19 @@ fn clocks_that_jump_break_nothing() {
         ledger.leave(now);
     }
     assert!(ledger.piece() >= budget(1));
+}
+
+#[test]
+fn the_poller_gives_way_to_the_completion_thread() {
+    let rig = Rig::new(Config::default());
+    rig.pause();
+    rig.queue.post(500);
+    rig.resume();
+    assert!(rig.listed.get(), "the look after a resume");
+    rig.poll();
+    assert!(!rig.listed.get());
+    assert!(rig.joined.get());
+    assert_eq!(rig.queue.waiting(), 500 - FIRST);
+    serve_all(&rig);
+    assert_eq!((rig.queue.waiting(), rig.depth.get()), (0, 0));
 }

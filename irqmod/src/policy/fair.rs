@@ -119,6 +119,7 @@ fn is_free(glance: Glance) -> bool {
 impl Policy for Config {
     const NAME: &'static str = "fair";
     const KEYS: &'static [Key] = &[SHARE, WINDOW];
+    const HOME: Option<Deferral> = Some(Deferral::Cpu);
     type Line = ();
 
     /// Not checked again, because the handler comes through here.
@@ -134,10 +135,16 @@ impl Policy for Config {
         [self.share_percent, self.window_us, 0, 0, 0, 0, 0]
     }
 
-    /// One answer, or none: a third one would cost the first one its place in a register.
     #[inline(always)]
-    fn on_interrupt(&self, glance: Glance) -> Option<Verdict> {
-        is_free(glance).then_some(Verdict::Drain(LIGHT))
+    fn is_light(&self, glance: Glance) -> bool {
+        is_free(glance)
+    }
+
+    const LIGHT: Budget = LIGHT;
+
+    #[inline]
+    fn on_interrupt(&self, _: Glance) -> Option<Verdict> {
+        None
     }
 
     #[cold]
@@ -152,12 +159,9 @@ impl Policy for Config {
         }
     }
 
-    #[inline(always)]
-    fn on_drained(&self, glance: Glance, drain: Drain) -> Option<After> {
-        match drain {
-            Drain::Drained(_) if is_free(glance) => Some(After::Open),
-            _ => None,
-        }
+    #[inline]
+    fn on_drained(&self, _: Glance, _: Drain) -> Option<After> {
+        None
     }
 
     #[cold]
