@@ -58,6 +58,14 @@ pub(crate) fn all() -> Vec<Case> {
             &["ATOM-01", "TEAR-13"],
         ));
     }
+    let forced = rig::more()
+        .into_iter()
+        .filter(|driver| driver.name() == "fair");
+    all.extend(forced.map(|driver| {
+        let about = "all handlers are threads; every block is what was written";
+        let body = move |context: &Context<'_>| threadirqs(context, driver);
+        Case::new("threadirqs-fair", &[], about, body)
+    }));
     all
 }
 
@@ -151,6 +159,16 @@ fn hotplug(context: &Context<'_>, driver: Driver, flavour: Flavour) -> Result<Ou
             "echo 0 > {online} && sleep 0.1 && echo 1 > {online}"
         ))?;
     }
+    busy.finish(&mut rig)?;
+    outcome(rig, driver, rounds)
+}
+
+fn threadirqs(context: &Context<'_>, driver: Driver) -> Result<Outcome> {
+    let rounds = context.count(5, 30);
+    let plan = plan("threadirqs", driver, Flavour::Base)?;
+    let mut rig = plan.vm(|vm| vm.cmdline("threadirqs")).start(context)?;
+    let busy = Busy::start(&mut rig, 64, 4)?;
+    rig.sh(&format!("sleep {rounds}"))?;
     busy.finish(&mut rig)?;
     outcome(rig, driver, rounds)
 }
