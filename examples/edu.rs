@@ -99,10 +99,10 @@ impl Ring {
         self.pushed() - collected
     }
 
-    /// Producer: appends `now`, or says that the ring is full.
-    fn push(&self, now: u64) -> bool {
+    /// Producer: appends `now`, or says that `depth` entries are outstanding.
+    fn push(&self, now: u64, depth: u64) -> bool {
         let tail = self.tail.load(Relaxed);
-        if tail - self.head.load(Acquire) == ENTRIES {
+        if tail - self.head.load(Acquire) >= depth.min(ENTRIES) {
             return false;
         }
         self.entry(tail).store(now, Relaxed);
@@ -293,6 +293,7 @@ struct Request {
     ms: u64,
     gap_ns: u64,
     cost_ns: u64,
+    depth: u64,
     settle_ms: u64,
 }
 
@@ -302,6 +303,7 @@ impl Request {
             ms: 1000,
             gap_ns: *module_parameters::gap_ns.value_ref(),
             cost_ns: *module_parameters::cost_ns.value_ref(),
+            depth: ENTRIES,
             settle_ms: 10_000,
         };
         for word in text.split_ascii_whitespace() {
@@ -316,6 +318,7 @@ impl Request {
             "ms" => (&mut self.ms, 1..=600_000),
             "gap_ns" => (&mut self.gap_ns, 0..=1_000_000_000),
             "cost_ns" => (&mut self.cost_ns, 0..=1_000_000_000),
+            "depth" => (&mut self.depth, 1..=ENTRIES),
             "settle_ms" => (&mut self.settle_ms, 0..=600_000),
             _ => return Err(EINVAL),
         };
@@ -389,10 +392,10 @@ impl Load {
     }
 
     /// Pushes one entry, waiting for room until `end`; says how long it waited.
-    fn push(&self, end: u64) -> Result<u64> {
+    fn push(&self, depth: u64, end: u64) -> Result<u64> {
         let start = self.line.now();
         let mut now = start;
-        while !self.line.ring.push(now) && now < end {
+        while !self.line.ring.push(now, depth) && now < end {
             self.check_stop()?;
             // A polite wait: under emulation it lets the other CPUs run.
             cpu_relax();
@@ -412,7 +415,7 @@ impl Load {
                 cpu_relax();
                 continue;
             }
-            match self.push(end)? {
+            match self.push(request.depth, end)? {
                 0 => next += request.gap_ns,
                 // The time before a full ring is not made up for.
                 waited => {

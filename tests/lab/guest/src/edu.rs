@@ -62,13 +62,31 @@ pub fn find(root: &Path, cpus: &[usize]) -> io::Result<Vec<Target>> {
         .collect())
 }
 
+/// What each producer does.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// What collecting one completion costs.
+    pub cost_ns: u64,
+    /// Time between two completions.
+    pub gap_ns: u64,
+    /// Completions that may be outstanding; as many as the ring has, if it isn't said.
+    pub depth: Option<u32>,
+}
+
+impl Shape {
+    /// The line that the module takes.
+    fn order(&self, ms: u64) -> String {
+        let Self {
+            cost_ns, gap_ns, ..
+        } = self;
+        let depth = self.depth.map(|depth| format!(" depth={depth}"));
+        let depth = depth.unwrap_or_default();
+        format!("ms={ms} gap_ns={gap_ns} cost_ns={cost_ns}{depth}\n")
+    }
+}
+
 /// Starts a producer per device, pinned, that arrives at the gate and produces.
-pub fn start(
-    targets: &[Target],
-    cost_ns: u64,
-    gap_ns: u64,
-    gate: &Arc<Gate>,
-) -> io::Result<Vec<Producer>> {
+pub fn start(targets: &[Target], shape: Shape, gate: &Arc<Gate>) -> io::Result<Vec<Producer>> {
     targets
         .iter()
         .enumerate()
@@ -81,8 +99,7 @@ pub fn start(
                     let window = gate.arrive();
                     pinned?;
                     let ms = (window.end - window.start) / 1_000_000;
-                    let order = format!("ms={ms} gap_ns={gap_ns} cost_ns={cost_ns}\n");
-                    produce(&target.dir, &order).map_err(|e| {
+                    produce(&target.dir, &shape.order(ms)).map_err(|e| {
                         io::Error::new(e.kind(), format!("{}: {e}", target.dir.display()))
                     })
                 })
@@ -156,6 +173,18 @@ mod tests {
             "consumed {consumed}\nlost 1\nmax_batch {lat}\nlat_mean_ns {lat}\nlat_p50_ns {lat}\n\
              lat_p99_ns {lat}\nlat_p999_ns {lat}\nlat_max_ns {lat}\n"
         ))
+    }
+
+    #[test]
+    fn a_depth_is_only_said_if_there_is_one() {
+        let mut shape = Shape {
+            cost_ns: 1,
+            gap_ns: 2,
+            depth: None,
+        };
+        assert_eq!(shape.order(3), "ms=3 gap_ns=2 cost_ns=1\n");
+        shape.depth = Some(4);
+        assert_eq!(shape.order(3), "ms=3 gap_ns=2 cost_ns=1 depth=4\n");
     }
 
     #[test]

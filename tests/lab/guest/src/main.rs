@@ -73,6 +73,9 @@ enum What {
         /// Time between two completions of one device.
         #[arg(long, default_value_t = 24_000)]
         gap_ns: u64,
+        /// Completions of one device that may be outstanding [default: what its ring holds].
+        #[arg(long, value_parser = clap::value_parser!(u32).range(1..=4096))]
+        depth: Option<u32>,
         /// The CPUs to produce on.
         #[arg(long, value_delimiter = ',', default_values_t = [1, 2, 3, 4])]
         cpus: Vec<usize>,
@@ -213,11 +216,17 @@ impl Work {
             What::Edu {
                 cost_ns,
                 gap_ns,
+                depth,
                 cpus,
                 ..
             } => {
                 let targets = edu::find(Path::new(edu::DEBUGFS), cpus)?;
-                Work::Edu(edu::start(&targets, *cost_ns, *gap_ns, gate)?)
+                let shape = edu::Shape {
+                    cost_ns: *cost_ns,
+                    gap_ns: *gap_ns,
+                    depth: *depth,
+                };
+                Work::Edu(edu::start(&targets, shape, gate)?)
             }
             What::Canary { .. } | What::Sample { .. } => Work::Nothing,
         })
