@@ -233,6 +233,10 @@ impl<S: Source> Line<S> {
         if choice.policy.wants_work() {
             self.platform.work.prepare()?;
         }
+        if choice.policy.wants_cpu() {
+            // SAFETY: Callable from any context.
+            unsafe { bindings::irqmod_start_threads() };
+        }
         Ok(())
     }
 

@@ -203,7 +203,9 @@ impl Platform for LinePlatform {
 
     fn join_deferred(&self) {
         // First those that may schedule the poller as the last thing they do. Nobody joins a list
-        // or queues the work any more: only a handler does, which was joined.
+        // or queues the work any more: only a handler does, which was joined, and a poller that
+        // does not know yet that the line is paused, which has the lock.
+        self.locked(|| ());
         self.member.leave();
         self.work.cancel();
         self.poller.disable();

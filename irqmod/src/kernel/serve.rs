@@ -2,9 +2,10 @@
 
 //! The completion thread of a CPU: serves the lines that were deferred to the CPU.
 //!
-//! An ordinary task that never leaves its CPU. It stays with one line until that line's queue was
-//! empty, in pieces between which it can be preempted, and sleeps when the ledger says that others
-//! are due. A CPU that goes down parks it, which first moves its lines to their softirq pollers.
+//! A task that precedes ordinary ones and never leaves its CPU. It serves one line after the other,
+//! in pieces between which it can be preempted, and sleeps when the ledger says that others are due:
+//! that, and not its priority, is what leaves them their share. A CPU that goes down parks it, which
+//! first moves its lines to their softirq pollers.
 
 use kernel::{
     bindings,
@@ -25,8 +26,9 @@ use crate::{
     time::Span, //
 };
 
-/// What a rest may be longer by.
-const SLACK: Span = Span::from_micros(20);
+/// How often a thread that rests looks whether somebody still wants the CPU. Two context switches
+/// should be little beside it.
+const STEP: Span = Span::from_micros(50);
 
 /// Wakes the thread of `cpu`, which has lines to serve now. Any context.
 pub(super) fn wake(cpu: &PerCpu) {
@@ -64,8 +66,14 @@ extern "C" fn irqmod_cpu_serve(number: c_uint) {
     match (pass, rest) {
         (_, Some(span)) if !is_over => rest_for(span),
         (Pass::Rest(span), _) => rest_for(span),
-        _ => (),
+        _ => go_on(),
     }
+}
+
+/// Lets those run that precede this thread, and RCU see that it can.
+fn go_on() {
+    // SAFETY: Task context, no lock is held.
+    unsafe { bindings::irqmod_cond_resched() };
 }
 
 /// Keeps a line that is not finished. Returns whether there is nothing more to serve, and then the
@@ -86,10 +94,10 @@ fn put_back(this: &PerCpu, taken: Taken, pass: &Pass, turn_is_over: bool) -> boo
     })
 }
 
-/// Sleeps. A wake-up, to park or to serve, ends it early.
+/// Sleeps. To park, or a CPU that nobody else wants, ends it early; a line that joins does not.
 fn rest_for(span: Span) {
     // SAFETY: Task context, no lock is held.
-    unsafe { bindings::irqmod_rest(span.as_nanos(), SLACK.as_nanos()) };
+    unsafe { bindings::irqmod_rest(span.as_nanos(), STEP.as_nanos()) };
 }
 
 /// CPU `number` has come up. Its thread, on it.

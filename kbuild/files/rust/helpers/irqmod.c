@@ -2,9 +2,11 @@
 
 #if IS_ENABLED(CONFIG_RUST_IRQMOD)
 #include <linux/hrtimer.h>
+#include <linux/kthread.h>
 #include <linux/moduleparam.h>
 #include <linux/percpu.h>
 #include <linux/preempt.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/stat.h>
 #include <linux/spinlock.h>
@@ -16,11 +18,13 @@ DECLARE_PER_CPU(struct irqmod_cpu, irqmod_cpu);
 /* The bits are those of Glance in rust/irqmod/observation.rs. */
 __rust_helper u32 rust_helper_irqmod_glance(void)
 {
-	return (in_hardirq() ? BIT(0) : 0) |
-	       (tif_test_bit(TIF_NEED_RESCHED) ? BIT(1) : 0) |
+	unsigned long flags = READ_ONCE(current_thread_info()->flags);
+
+	return this_cpu_read(irqmod_cpu.glance) |
+	       (in_hardirq() ? BIT(0) : 0) |
+	       (flags & _TIF_NEED_RESCHED ? BIT(1) : 0) |
 	       (is_idle_task(current) ? BIT(2) : 0) |
-	       (tif_test_bit(TIF_NEED_RESCHED_LAZY) ? BIT(4) : 0) |
-	       this_cpu_read(irqmod_cpu.glance);
+	       (flags & _TIF_NEED_RESCHED_LAZY ? BIT(4) : 0);
 }
 
 /* Another task has another address, the same task one switch more. */
@@ -37,7 +41,7 @@ __rust_helper bool rust_helper_irqmod_current_is_fifo(void)
 
 __rust_helper void rust_helper_irqmod_cond_resched(void)
 {
-	cond_resched();
+	cond_resched_tasks_rcu_qs();
 }
 
 __rust_helper void rust_helper_irqmod_param_lock(struct module *mod)
@@ -112,13 +116,25 @@ __rust_helper bool rust_helper_irqmod_cpu_is_contended(void)
 	return !single_task_running();
 }
 
-/* A task that waits as if it had nothing to do, which a wake-up ends early. */
-__rust_helper void rust_helper_irqmod_rest(u64 nanos, u64 slack)
+/*
+ * A completion thread sleeps, as if it had nothing to do. It looks now and then
+ * whether the others are through already: a CPU that is idle needs no rest.
+ */
+__rust_helper void rust_helper_irqmod_rest(u64 nanos, u64 step)
 {
-	ktime_t span = ns_to_ktime(nanos);
+	ktime_t end = ktime_add_ns(ktime_get(), nanos);
 
-	set_current_state(TASK_IDLE);
-	schedule_hrtimeout_range(&span, slack, HRTIMER_MODE_REL);
+	do {
+		ktime_t next = ktime_add_ns(ktime_get(), step);
+
+		if (ktime_after(next, end))
+			next = end;
+		set_current_state(TASK_IDLE);
+		if (!kthread_should_park())
+			schedule_hrtimeout(&next, HRTIMER_MODE_ABS);
+		__set_current_state(TASK_RUNNING);
+	} while (!kthread_should_park() && !single_task_running() &&
+		 ktime_before(ktime_get(), end));
 }
 
 /* Any CPU may run the work; requests are completed by it, so it must not wait for memory. */

@@ -5,9 +5,11 @@
  */
 #define pr_fmt(fmt) "irqmod: " fmt
 
+#include <linux/export.h>
 #include <linux/init.h>
 #include <linux/percpu.h>
 #include <linux/printk.h>
+#include <linux/sched.h>
 #include <linux/smpboot.h>
 #include <linux/workqueue.h>
 #include "cpu.h"
@@ -15,11 +17,21 @@
 DEFINE_PER_CPU(struct irqmod_cpu, irqmod_cpu);
 EXPORT_PER_CPU_SYMBOL_GPL(irqmod_cpu);
 
+/*
+ * Before ordinary tasks, whose slices would decide otherwise what completions
+ * get. It does not starve them: it sleeps when the ledger says so.
+ */
+static void irqmod_thread_setup(unsigned int cpu)
+{
+	sched_set_fifo_low(current);
+	irqmod_cpu_online(cpu);
+}
+
 static struct smp_hotplug_thread irqmod_threads = {
 	.store = &irqmod_cpu.thread,
 	.thread_should_run = irqmod_cpu_should_serve,
 	.thread_fn = irqmod_cpu_serve,
-	.setup = irqmod_cpu_online,
+	.setup = irqmod_thread_setup,
 	.park = irqmod_cpu_offline,
 	.unpark = irqmod_cpu_online,
 	.thread_comm = "irqmod/%u",
@@ -42,6 +54,7 @@ void irqmod_start_threads(void)
 	if (!atomic_read(&irqmod_wanted) && !atomic_xchg(&irqmod_wanted, 1))
 		schedule_work(&irqmod_register_work);
 }
+EXPORT_SYMBOL_GPL(irqmod_start_threads);
 
 static int __init irqmod_cpus_init(void)
 {
