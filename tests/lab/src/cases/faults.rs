@@ -6,9 +6,11 @@
 use super::{
     load::Load,
     rig::{
+        self,
         Driver,
         Plan,
-        ALL, //
+        ALL,
+        LIMIT, //
     },
     teardown,
 };
@@ -47,7 +49,28 @@ pub(crate) fn all() -> Vec<Case> {
             body,
         ));
     }
+    let about = "the module goes while requests are outstanding, under each policy in turn";
+    all.push(Case::new("debug-unload", &["TEAR-10"], about, unload));
     all
+}
+
+fn unload(context: &Context<'_>) -> Result<Outcome> {
+    let rounds = context.count(1, 10);
+    let plan = Plan::new("debug-unload", Driver::Rust("hardirq"))?;
+    let mut rig = plan.flavour(Flavour::Debug).start(context)?;
+    let address = rig.sh("address")?.trim().to_owned();
+    let unbind = format!("echo {address} > /sys/bus/pci/drivers/nvme_rust/unbind");
+    let policies = rig::POLICIES.into_iter().chain(rig::more());
+    let policies: Vec<Driver> = policies.collect();
+    for driver in policies.repeat(rounds as usize) {
+        let insmod = driver.insmod("");
+        rig.sh(&format!("rmmod nvme_rust && {insmod} && wait_disk"))?;
+        let job = rig.guest.spawn(&Load::read(64, 2, 5).command())?;
+        rig.sh(&format!("sleep 0.5; {unbind}"))?;
+        rig.guest.wait(job, LIMIT)?;
+    }
+    rig.finish()?;
+    Ok(Outcome::pass(format!("{} policies", policies.len())))
 }
 
 /// What timeouts make the driver say.
