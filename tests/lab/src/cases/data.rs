@@ -8,6 +8,7 @@ use super::{
         self,
         Driver,
         Plan,
+        Rig,
         Store,
         ALL,
         POLICIES, //
@@ -16,6 +17,7 @@ use super::{
 use crate::{
     disk::Disk,
     failure::{
+        At,
         Failure,
         Result, //
     },
@@ -41,7 +43,8 @@ pub(crate) fn all() -> Vec<Case> {
     for driver in rig::more() {
         all.push(verified(driver, true, SHORTEST));
     }
-    let about = "transfers that need exactly so many list entries, aligned and not";
+    let about =
+        "transfers of exactly so many pages, aligned and not, in one request where they fit";
     all.push(Case::new("lists", &["BLK-01", "BLK-02"], about, lists));
     let about = "controllers with queues of 2 to 2048 entries, more requests than entries";
     all.push(Case::new("depths", &["RING-05"], about, depths));
@@ -104,6 +107,7 @@ fn verify(
             .set("randseed", number + 1);
         rig.sh(&load.command())?;
     }
+    rig.idle()?;
     if bounce {
         let used = rig.sh(&format!(
             "rmmod {}; cat /sys/kernel/debug/swiotlb/io_tlb_used",
@@ -116,7 +120,7 @@ fn verify(
             ));
         }
     }
-    rig.finish()?;
+    rig.end()?;
     let count = passes.len();
     Ok(Outcome::pass(format!(
         "{count} passes of {mib} MiB (full: {} of 96)",
@@ -124,29 +128,56 @@ fn verify(
     )))
 }
 
-/// Numbers of pages in a transfer around the ends of a list page, and small ones.
+/// Numbers of pages in a transfer: small, around what a request may have of them, and large ones,
+/// which become several requests. A list of more than a page would take requests of larger
+/// segments than a page, and this kernel has no huge pages to make them of.
 const PAGES: &[u32] = &[
-    1, 2, 3, 4, 31, 127, 128, 129, 255, 256, 511, 512, 513, 1023, 1024,
+    1, 2, 3, 4, 31, 62, 63, 64, 65, 127, 128, 129, 255, 256, 511, 512, 513, 1023, 1024,
 ];
+
+/// Blocks of each size: as many requests, or lists would have fewer entries than is meant.
+const BLOCKS: u32 = 3;
 
 fn lists(context: &Context<'_>) -> Result<Outcome> {
     let mut rig = Plan::new("lists", POLICIES[0])?.start(context)?;
+    rig.sh("echo 2 > /sys/block/nvme0n1/queue/nomerges")?;
+    let limit = number(&mut rig, "cat /sys/block/nvme0n1/queue/max_segments")?;
+    let mut whole = 0;
     for offset in [0, 512] {
         for pages in PAGES {
             let load = Load::new("list", "write")
                 .set("bs", pages * 4096)
-                .set("size", u64::from(*pages) * 4096 * 3)
+                .set("size", u64::from(*pages) * 4096 * u64::from(BLOCKS))
                 .set("ioengine", "io_uring")
                 .set("iodepth", 2)
                 .set("iomem_align", offset)
                 .set("verify", "crc32c")
                 .set("verify_fatal", 1)
                 .set("verify_state_save", 0);
+            let before = number(&mut rig, WRITES)?;
             rig.sh(&load.command())?;
+            let made = number(&mut rig, WRITES)? - before;
+            let touched = pages + u32::from(offset > 0);
+            whole += u32::from(made == BLOCKS);
+            if made != BLOCKS && touched <= limit {
+                let cause = format!("{made} for {BLOCKS} blocks of {pages} pages at {offset}");
+                return Err(Failure::new("count requests", cause));
+            }
         }
     }
     rig.finish()?;
-    Ok(Outcome::pass(format!("{} sizes, 2 offsets", PAGES.len())))
+    Ok(Outcome::pass(format!(
+        "{} sizes, 2 offsets; {whole} of them in one request, of up to {limit} pages",
+        PAGES.len()
+    )))
+}
+
+/// Prints how many write requests the disk has completed.
+const WRITES: &str = "awk '{ print $5 }' /sys/block/nvme0n1/stat";
+
+/// The number that a command prints.
+fn number(rig: &mut Rig, command: &str) -> Result<u32> {
+    rig.sh(command)?.trim().parse().at("count requests")
 }
 
 /// What the controller says it can do (one less than the entries of its queues).

@@ -26,9 +26,11 @@ vectors() { grep nvme /proc/interrupts | cut -d: -f1; }
 
 # Says what is not as it has to be when nothing goes on; nothing means that all is well.
 idle_faults() {
+	[ -n "$(vectors)" ] || echo "no vector to look at"
 	for irq in $(vectors); do
 		file=/sys/kernel/debug/irq/irqs/$irq
 		grep -q '^ddepth: *0$' $file || echo "irq $irq: $(grep '^ddepth' $file)"
+		grep -E 'IRQD_IRQ_(MASKED|DISABLED)' $file | sed "s/^ */irq $irq: /"
 	done
 	for disk in /sys/block/nvme*; do
 		[ -e $disk/inflight ] || continue
@@ -37,11 +39,14 @@ idle_faults() {
 	done
 }
 
+# The sum of the values with this name; a name that there is not fails rather than being 0.
+sum_of() { awk -v name="$1" '$1 == name { sum += $2; n++ } END { if (!n) exit 1; print sum + 0 }'; }
+
 # A sum over all lines of one counter of irqmod.
-counter() { cat /sys/kernel/debug/irqmod/*/stats | grep "^$1" | awk '{ sum += $2 } END { print sum + 0 }'; }
+counter() { cat /sys/kernel/debug/irqmod/*/stats | sum_of $1; }
 
 # The same of what the lines' masks were.
-mask_counter() { cat /sys/kernel/debug/irqmod/*/mask | grep "^$1 " | awk '{ sum += $2 } END { print sum + 0 }'; }
+mask_counter() { cat /sys/kernel/debug/irqmod/*/mask | sum_of $1; }
 
 # What the interrupt core knows of a line, by the line's name.
 core_file() { echo /sys/kernel/debug/irq/irqs/$(grep " $1\$" /proc/interrupts | cut -d: -f1 | tr -d ' '); }
