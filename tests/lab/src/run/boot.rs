@@ -174,12 +174,15 @@ fn load(plan: &Plan, workload: Workload) -> String {
         // A queue of 1024 entries has 1023 tags for its two submitters.
         Workload::Dense => format!("guest-agent load --ms {ms} --depth 496 --block 512 {disks}"),
         Workload::Synthetic => edu(plan.gap_ns),
-        Workload::Hot24 => edu(plan.gap_ns * MANY_GAP),
+        Workload::Hot24 => format!("{} --depth {MANY_DEPTH}", edu(plan.gap_ns * MANY_GAP)),
     }
 }
 
 /// How much farther apart the completions of one device are when there are many.
 const MANY_GAP: u64 = 10;
+
+/// Completions that one of many devices has outstanding: no drain of one device is a long one.
+const MANY_DEPTH: u32 = 64;
 
 /// Each disk with each CPU that submits to it.
 fn disks(workload: Workload) -> String {
@@ -285,7 +288,9 @@ mod tests {
         assert!(dense.contains("--depth 496 --block 512 /dev/nvme0n1@1 /dev/nvme0n1@2 "));
         assert!(dense.contains("/dev/nvme3n1@8\n"));
         let many = text(Workload::Hot24, Driver::Edu, "hardirq");
-        assert!(many.contains("--gap-ns 240000 --cpus 1,2,") && many.contains(",11,12\n"));
+        assert!(
+            many.contains("--gap-ns 240000 --cpus 1,2,") && many.contains(",11,12 --depth 64\n")
+        );
         let hog = text(Workload::Hog, Driver::Rust, "hardirq");
         assert_eq!(
             hog.replace(" --hog", ""),

@@ -100,8 +100,8 @@ impl Workload {
                  time, together they ask for more than it has."
             }
             Self::Hot24 => {
-                "24 edu devices, fed from CPUs 1-12, each with a completion only every 240 us, so that no \
-                 limit on a single source is ever met; together they ask for 1.4 times what CPU 0 has."
+                "24 edu devices, fed from CPUs 1-12, each with a completion only every 240 us and at most \
+                 64 outstanding, so that no limit on a single source is ever met; together they ask for 1.4 times what CPU 0 has."
             }
         }
     }
