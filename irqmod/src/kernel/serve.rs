@@ -62,12 +62,22 @@ extern "C" fn irqmod_cpu_serve(number: c_uint) {
         let rest = cpu.ledger.on_piece(began, now, found, is_contended);
         (rest, cpu.ledger.turn_is_over())
     });
-    let is_over = put_back(this, taken, &pass, turn_is_over);
+    put_back(this, taken, &pass, turn_is_over);
     match (pass, rest) {
-        (_, Some(span)) if !is_over => rest_for(span),
-        (Pass::Rest(span), _) => rest_for(span),
+        (_, Some(span)) | (Pass::Rest(span), None) => rest_for(span),
         _ => go_on(),
     }
+    leave_if_over(this);
+}
+
+/// With nothing more to serve the CPU's handlers drain again. Not before a rest that is due: what
+/// comes meanwhile would take it.
+fn leave_if_over(this: &PerCpu) {
+    this.locked(|lists| {
+        if lists.is_empty(List::Served) {
+            on_cpu(|cpu| cpu.ledger.leave(context::now()));
+        }
+    });
 }
 
 /// Lets those run that precede this thread, and RCU see that it can.
@@ -76,9 +86,8 @@ fn go_on() {
     unsafe { bindings::irqmod_cond_resched() };
 }
 
-/// Keeps a line that is not finished. Returns whether there is nothing more to serve, and then the
-/// CPU's handlers drain again.
-fn put_back(this: &PerCpu, taken: Taken, pass: &Pass, turn_is_over: bool) -> bool {
+/// Keeps a line that is not finished.
+fn put_back(this: &PerCpu, taken: Taken, pass: &Pass, turn_is_over: bool) {
     this.locked(|lists| {
         match pass {
             Pass::Again if !turn_is_over => lists.push_front(List::Served, taken.member()),
@@ -86,12 +95,7 @@ fn put_back(this: &PerCpu, taken: Taken, pass: &Pass, turn_is_over: bool) -> boo
             Pass::Done => (),
         }
         taken.end(lists);
-        let is_over = lists.is_empty(List::Served);
-        if is_over {
-            on_cpu(|cpu| cpu.ledger.leave(context::now()));
-        }
-        is_over
-    })
+    });
 }
 
 /// Sleeps. To park, or a CPU that nobody else wants, ends it early; a line that joins does not.
