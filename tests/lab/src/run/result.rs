@@ -322,9 +322,19 @@ impl Repeat {
         };
         match (errors, lost, self.completions()) {
             (0, 0, 0) => Some("nothing completed".into()),
-            (0, 0, _) => None,
+            (0, 0, _) => silent(report).map(Into::into),
             _ => Some(format!("{errors} requests failed, {lost} were lost")),
         }
+    }
+}
+
+/// Who did not report: without figures a bound on them holds.
+fn silent(report: &Report) -> Option<&'static str> {
+    let canary = report.canary.as_ref().filter(|canary| canary.stamps > 0);
+    match (canary, &report.sample) {
+        (None, _) => Some("the canary did not report"),
+        (_, None) => Some("the sampler did not report"),
+        _ => None,
     }
 }
 
@@ -492,6 +502,7 @@ pub(crate) mod tests {
                 ..Load::default()
             }),
             canary: Some(Canary {
+                stamps: 90,
                 max: Gap {
                     at_ns: 0,
                     len_ns: 10_000_000,
@@ -607,6 +618,21 @@ pub(crate) mod tests {
         let mut none = report();
         none.load = None;
         assert_eq!(Repeat::new(&none, &[], true).status, Some(Status::Error));
+    }
+
+    #[test]
+    fn figures_that_are_missing_are_errors() {
+        let reason = |edit: fn(&mut Report)| {
+            let mut r = report();
+            edit(&mut r);
+            let repeat = Repeat::new(&r, &[], true);
+            assert_eq!(repeat.status, Some(Status::Error));
+            repeat.reason.unwrap()
+        };
+        let canary = "the canary did not report";
+        assert_eq!(reason(|r| r.canary = None), canary);
+        assert_eq!(reason(|r| r.canary.as_mut().unwrap().stamps = 0), canary);
+        assert_eq!(reason(|r| r.sample = None), "the sampler did not report");
     }
 
     #[test]
