@@ -256,7 +256,7 @@ impl Source for IoQueue {
     fn drain(&self, _right: &mut DrainRight<'_>, budget: Budget) -> Drain {
         let mut batch = Batch::new();
         let found = self.collect(budget.get(), &mut batch);
-        if found == budget.get() {
+        if found == budget.get() && self.pending() {
             return Drain::More(found);
         }
         Drain::Drained(found)

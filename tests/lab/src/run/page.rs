@@ -91,11 +91,15 @@ fn head(results: &Results) -> String {
             .count()
     };
     let (held, failed) = (count(Outcome::Pass), count(Outcome::Fail));
+    let open = count(Outcome::Open);
     let verdict = match failed {
+        0 if open > 0 => format!(
+            "<span class=\"good\">{held} checks hold</span>, {open} are open: not reached yet."
+        ),
         0 => format!("<span class=\"good\">All {held} checks hold.</span>"),
         _ => format!(
             "<span class=\"bad\">{failed} of {} checks fail.</span>",
-            held + failed
+            held + failed + open
         ),
     };
     format!(
@@ -115,6 +119,7 @@ fn checks(checks: &[Check]) -> String {
         let (class, mark) = match check.outcome {
             Outcome::Pass => ("good", "pass"),
             Outcome::Fail => ("bad", "FAIL"),
+            Outcome::Open => ("bad", "open"),
         };
         out += &format!(
             "<li><b class=\"{class}\">{mark}</b> {}: {}</li>\n",

@@ -164,6 +164,7 @@ pub(crate) fn verdict(checks: &[Check]) -> String {
         let mark = match check.outcome {
             Outcome::Pass => "pass",
             Outcome::Fail => "FAIL",
+            Outcome::Open => "open",
         };
         out += &format!("{mark}  {}: {}\n", check.what, check.figures);
     }
