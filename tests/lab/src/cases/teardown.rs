@@ -17,6 +17,7 @@ use crate::{
         Failure,
         Result, //
     },
+    guest::Job,
     kernel::Flavour,
     test::{
         Case,
@@ -109,6 +110,15 @@ fn pattern() -> Load {
         .set("verify_state_save", 0)
 }
 
+/// The load has begun and goes on: what follows happens under load.
+fn still_loaded(rig: &mut Rig, job: &Job) -> Result<()> {
+    rig.sh("sleep 0.5")?;
+    match rig.guest.is_done(job)? {
+        true => Err(Failure::new("keep a load", "it has ended already")),
+        false => Ok(()),
+    }
+}
+
 fn rebind(context: &Context<'_>, driver: Driver) -> Result<Outcome> {
     let rounds = context.count(8, 50);
     let mut rig = Plan::new(&format!("rebind-{}", driver.name()), driver)?.start(context)?;
@@ -117,7 +127,8 @@ fn rebind(context: &Context<'_>, driver: Driver) -> Result<Outcome> {
     let address = rig.sh("address")?.trim().to_owned();
     for _ in 0..rounds {
         let job = rig.guest.spawn(&Load::read(32, 2, 5).command())?;
-        rig.sh(&format!("sleep 0.5; echo {address} > {folder}/unbind"))?;
+        still_loaded(&mut rig, &job)?;
+        rig.sh(&format!("echo {address} > {folder}/unbind"))?;
         rig.guest.wait(job, LIMIT)?;
         rig.sh(&format!("echo {address} > {folder}/bind; wait_disk"))?;
     }
@@ -134,10 +145,10 @@ fn replug(context: &Context<'_>, driver: Driver) -> Result<Outcome> {
         // QEMU 10 sometimes fails an assertion of its own when a device goes while several CPUs
         // are emulated at once. A guest that panics leaves no such line.
         Err(_) if fs::read_to_string(&log).is_ok_and(|said| said.contains("Assertion `")) => {
-            println!(
+            context.lab.say(&format!(
                 "the emulator failed an assertion, see {}; again",
                 log.display()
-            );
+            ));
             replug_rounds(context, start()?)
         }
         done => done,
@@ -149,7 +160,7 @@ fn replug_rounds(context: &Context<'_>, mut rig: Rig) -> Result<Outcome> {
     write_pattern(&mut rig)?;
     for _ in 0..rounds {
         let job = rig.guest.spawn(&Load::read(32, 2, 5).command())?;
-        rig.sh("sleep 0.5")?;
+        still_loaded(&mut rig, &job)?;
         rig.guest.unplug("d0", LIMIT)?;
         rig.guest.wait(job, LIMIT)?;
         rig.sh("wait_for 30 [ ! -e /dev/nvme0 ]")?;
