@@ -88,10 +88,14 @@ const BUGS: &[Bug] = &[
         name: "pause_does_not_join",
         invariant: "nobody drains after pause",
         file: "moderator.rs",
-        changes: &[(
-            "self.stats.on_pause();\n        platform.synchronize();\n        // If",
-            "self.stats.on_pause();\n        // If",
-        )],
+        changes: &[
+            (
+                "self.stats.on_pause();\n        platform.synchronize();\n        // If",
+                "self.stats.on_pause();\n        // If",
+            ),
+            // Waits, too, but only where the line can't be masked.
+            ("} else {\n            platform.synchronize();\n        }", "}"),
+        ],
         caught_by: "pause_unreachable(Line::Latching, softirq(1))",
         says: "Concurrent write accesses",
     },
