@@ -153,6 +153,11 @@ impl Case {
         }
     }
 
+    /// Whether it is run by `--long` or by its name only.
+    fn is_extra(&self) -> bool {
+        EXTRA.iter().any(|extra| self.name.starts_with(extra))
+    }
+
     fn matches(&self, filters: &[String]) -> bool {
         let hit = |filter: &String| {
             self.name.contains(filter.as_str())
@@ -161,6 +166,21 @@ impl Case {
         filters.is_empty() || filters.iter().any(hit)
     }
 }
+
+/// Cases that a run without filters leaves out: what takes the debugging kernel through every
+/// deferral is worth an hour, and much of the rest is what shorter cases show, too.
+const EXTRA: &[&str] = &[
+    "debug-cpus-",
+    "debug-deferred-",
+    "debug-switch",
+    "debug-unload",
+    "nowait-kunit",
+    "hotplug-rate",
+    "deferred-reset-flood",
+    "deferred-reset-inflight",
+    "deferred-reset-irqpoll",
+    "deferred-reset-overflow",
+];
 
 #[derive(Serialize)]
 struct Row {
@@ -182,6 +202,7 @@ pub(crate) fn main(lab: &Lab, args: &TestArgs) -> Result<ExitCode> {
     let chosen: Vec<_> = all
         .into_iter()
         .filter(|case| case.matches(&args.filter))
+        .filter(|case| args.long || !args.filter.is_empty() || !case.is_extra())
         .collect();
     if chosen.is_empty() {
         return Err(Failure::new(
@@ -196,6 +217,9 @@ pub(crate) fn main(lab: &Lab, args: &TestArgs) -> Result<ExitCode> {
     setup::ensure(lab, &[needs::BUILD, needs::BOOT, needs::TEST])?;
     let context = Context::new(lab, args);
     let strict = env::var_os("CI").is_some_and(|value| value == "true");
+    if !args.long && args.filter.is_empty() {
+        lab.say("some cases are run by --long or by name only; see Documentation/testing.rst");
+    }
     let rows: Vec<_> = chosen
         .iter()
         .map(|case| run(case, &context, strict))

@@ -81,7 +81,10 @@ const QUEUES: &str = "write_queues=1";
 
 fn alone(rig: &mut Rig, policy: &'static str, ms: u32) -> Result<Report> {
     let load = Driver::Rust(policy).insmod(QUEUES);
-    rig.sh(&format!("rmmod nvme_rust && {load} && wait_disk"))?;
+    // The last load's rings go, and let go of the disk, a moment after it has ended.
+    rig.sh(&format!(
+        "wait_for 30 rmmod nvme_rust && {load} && wait_disk"
+    ))?;
     let agent = format!("guest-agent load --ms {ms} --depth 1 --nap-us 5000 $DISK@1");
     let text = rig.sh(&format!("sleep 0.5; {agent}"))?;
     serde_json::from_str(&text).at("read the agent's report")

@@ -12,12 +12,14 @@ wait_for() { # wait_for SECONDS TEST...
 	done
 }
 
-wait_disk() { wait_for 30 [ -b ${1:-$DISK} ] && set_scheduler; }
+# A node may still be that of a disk that is just going, and so may its queue.
+wait_disk() { wait_for 30 set_up ${1:-$DISK}; }
+set_up() { [ -b $1 ] && set_scheduler; }
 wait_live() { wait_for 30 grep -q live /sys/class/nvme/nvme0/state; }
 
 set_scheduler() {
 	for queue in /sys/block/nvme*/queue; do
-		echo none > $queue/scheduler
+		echo none > $queue/scheduler || return
 	done
 }
 

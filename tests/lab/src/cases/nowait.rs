@@ -76,7 +76,7 @@ pub(crate) fn all() -> Vec<Case> {
     all
 }
 
-const SUITE: &str = "kunit.autorun=1 kunit.filter_glob=irq_test_cases.irq_[mn]*";
+const SUITE: &str = "kunit.enable=1 kunit.autorun=1 kunit.filter_glob=irq_test_cases.irq_[mn]*";
 
 /// The tests that this chooses: `irq_nowait_*` and `irq_mask_path_*`.
 const KUNIT: u32 = 5;
