@@ -38,6 +38,7 @@ const QUIET: f64 = 1.01;
 /// with an error; the pages of these policies in Documentation/policy-guide have the figures.
 const OPEN: &[(Workload, &str)] = &[
     (Workload::Qd1, "fair"),
+    (Workload::Qd1, "inflight"),
     (Workload::Qd1, "rate"),
     (Workload::Storm, "fair"),
     (Workload::Storm, "flood"),
