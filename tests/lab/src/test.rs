@@ -175,6 +175,7 @@ const EXTRA: &[&str] = &[
     "debug-switch",
     "debug-unload",
     "nowait-kunit",
+    "copies-resched",
     "hotplug-rate",
     "deferred-reset-flood",
     "deferred-reset-inflight",
