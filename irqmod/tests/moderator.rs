@@ -500,7 +500,9 @@ fn tear_08_no_mask_and_no_doorbell_while_unreachable() {
     rig.queue.set_reachable(false);
     rig.take_trace();
     let doorbells = rig.queue.doorbells.load(Relaxed);
+    let drained = rig.queue.drained.load(Relaxed);
     rig.poll();
+    assert_eq!(rig.queue.drained.load(Relaxed), drained);
     rig.pause();
     rig.resume();
     rig.stop();
