@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The subcommands.
+
+pub(crate) mod fuzz;
+pub(crate) mod run;
+pub(crate) mod table;
