@@ -26,6 +26,8 @@ pub enum Rule {
     BoundedDrain,
     /// Ordinary tasks do not wait longer than promised.
     BoundedWait,
+    /// Ordinary tasks get their share of a CPU.
+    FairShare,
     /// An empty interrupt is wanted once after an unmask, and not again.
     Verdict,
     /// After the faults have ended, all requests do.
@@ -52,6 +54,10 @@ pub struct Promises {
     pub handler: Option<Ns>,
     /// The longest wait of ordinary tasks.
     pub wait: Option<Ns>,
+    /// What ordinary tasks that want a CPU get of it, of 1,000 parts.
+    pub share: Option<u32>,
+    /// The time for which they may get nothing of that.
+    pub share_after: Ns,
 }
 
 /// The books on one line.
@@ -210,6 +216,20 @@ impl Checker {
         if self.promises.wait.is_some_and(|most| time > most) {
             let what = format!("ordinary tasks waited for {} us", time / 1_000);
             self.violate(at, Rule::BoundedWait, cpu, &what);
+        }
+    }
+
+    /// What ordinary tasks of a CPU lacked of their share at most. Unit: nanoseconds, times 1,000.
+    pub(crate) fn lacked(&mut self, at: Ns, cpu: u32, lack: u64) {
+        let Some(share) = self.promises.share else {
+            return;
+        };
+        if lack > u64::from(share) * self.promises.share_after {
+            let what = format!(
+                "ordinary tasks lacked {} us of their share",
+                lack / 1_000_000
+            );
+            self.violate(at, Rule::FairShare, cpu, &what);
         }
     }
 

@@ -74,6 +74,8 @@ pub(crate) fn lines() -> Rc<[LineCode]> {
     LINES.with_borrow(Rc::clone)
 }
 
+pub(crate) use task::REST_STEP;
+
 type Coroutine = Generator<'static, (), ()>;
 
 /// The coroutines of a machine, made when they are needed.

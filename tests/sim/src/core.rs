@@ -100,6 +100,8 @@ pub(crate) struct Core {
     /// Jobs submit nothing any more.
     pub(crate) quiet: bool,
     pub(crate) trace: Trace,
+    /// What ordinary tasks should get of a CPU that they want, of 1,000 parts.
+    share: u32,
 }
 
 thread_local! {
@@ -164,6 +166,7 @@ impl Core {
             plant: options.plant,
             quiet: false,
             trace: Trace::new(options.trace),
+            share: options.promises.share.unwrap_or(0),
         };
         core.build(options);
         core
@@ -244,7 +247,6 @@ impl Core {
             Event::Hold { cpu, seq } => self.on_hold_timer(cpu, seq),
             Event::PollTimer { line, seq } => self.on_poll_timer(line, seq),
             Event::Wake { task, seq } => self.on_alarm(task, seq),
-            Event::Rest { cpu } => self.expire(cpu, clock::REST),
             Event::Audit => self.on_audit(),
             Event::Calm => self.on_calm(),
             Event::Quiet => self.on_quiet(),

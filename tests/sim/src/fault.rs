@@ -58,13 +58,15 @@ pub enum Plant {
     IgnoresBudget,
     /// The completion thread does not rest.
     NeverRests,
+    /// A line that joins the list of a completion thread ends its rest.
+    RestsBriefly,
     /// A mask is kept.
     KeepsMask,
 }
 
 impl Plant {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::DrainsUnasked,
         Self::UnmasksTwice,
         Self::CompletesPollerTwice,
@@ -74,6 +76,7 @@ impl Plant {
         Self::DropsDeferrals,
         Self::IgnoresBudget,
         Self::NeverRests,
+        Self::RestsBriefly,
         Self::KeepsMask,
     ];
 }

@@ -6,10 +6,7 @@
 //! (a swarm: most seeds have few). Faults end, then the load does, and then nothing may be left.
 
 use crate::{
-    check::{
-        Promises,
-        Violation, //
-    },
+    check::Violation,
     fault::{
         Faults,
         Plant, //
@@ -19,6 +16,7 @@ use crate::{
         Kernel,
         Mask, //
     },
+    promise,
     random::Random,
     run::{
         run,
@@ -30,12 +28,6 @@ use crate::{
     Options,
     Workload, //
 };
-use irqmod::policy::{
-    self,
-    Choice,
-    Config, //
-};
-
 const MS: Ns = 1_000_000;
 
 /// What one seed stands for.
@@ -93,12 +85,7 @@ impl Plan {
         let load = load(&mut random);
         let driver = driver(&mut random);
         let faults = faults(&mut random);
-        let mut promises = promises(driver, &machine, &load);
-        if faults.reset_ns | faults.freeze_ns | faults.peek_ns != 0 {
-            // The look after a resume, or after a task has drained, is the softirq poller's, which
-            // keeps no account (seed 10363: 10 ms at 100 Hz).
-            promises.wait = None;
-        }
+        let promises = promise::of(driver, &machine, &load, &faults);
         let options = Options {
             seed,
             time_ns: 120 * MS,
@@ -124,6 +111,11 @@ impl Plan {
         match plant {
             Plant::DrainsUnasked => plan.options.faults.peek_ns = 100_000,
             Plant::NeverRests => plan.flood("fair:share_percent=50,window_us=500"),
+            Plant::RestsBriefly => {
+                plan.flood("fair:share_percent=50,window_us=500,mask=nowait");
+                plan.machine.controllers = 4;
+                plan.load.copy_bytes = 0;
+            }
             Plant::IgnoresBudget => plan.flood("resched:budget=16"),
             Plant::WantsNothing => plan.last(),
             _ => (),
@@ -145,7 +137,8 @@ impl Plan {
         self.options.faults = Faults::default();
         if let Ok(driver) = Driver::parse(policy) {
             self.options.driver = driver;
-            self.options.promises = promises(driver, &self.machine, &self.load);
+            self.options.promises =
+                promise::of(driver, &self.machine, &self.load, &self.options.faults);
         }
     }
 
@@ -262,48 +255,4 @@ fn faults(random: &mut Random) -> Faults {
         peek_ns: some(300, 2_000_000),
         move_ns: some(200, 3_000_000),
     }
-}
-
-/// What a policy promises on a machine.
-fn promises(driver: Driver, machine: &Machine, load: &Workload) -> Promises {
-    let Driver::Moderated(choice) = driver else {
-        return Promises::default();
-    };
-    Promises {
-        handler: longest_handler(choice, machine, load),
-        wait: longest_wait(choice),
-    }
-}
-
-/// The longest run of a handler: its budget, and the masks and looks around it.
-fn longest_handler(choice: Choice, machine: &Machine, load: &Workload) -> Option<Ns> {
-    let costs = &machine.costs;
-    let copy = Ns::from(load.copy_bytes) * costs.copy_kib / 1_024;
-    let each = costs.complete_hard + costs.collect + copy;
-    let around = 20_000 + 2 * (costs.mask_parent + costs.mask_sync + costs.replay + costs.arm);
-    match choice.policy {
-        // The one that promises nothing.
-        Config::Hardirq(_) => None,
-        Config::Fair(_) => {
-            // A millisecond in pieces, and what the pieces overrun it by.
-            let pieces = irqmod::ledger::Ledger::HANDLER.as_nanos();
-            let piece = u64::from(irqmod::ledger::Ledger::MAX_PIECE) * each;
-            Some(pieces + piece + around)
-        }
-        _ => {
-            let budget = u64::from(policy::Config::budget(&choice.policy).get().min(1_024));
-            // What a policy says of its deferred drains holds for its handler, or a full pass does.
-            Some(budget.max(256) * each + around)
-        }
-    }
-}
-
-/// What `fair` promises: what it may take before it notices and until it rests, twice, and a
-/// millisecond in a handler.
-fn longest_wait(choice: Choice) -> Option<Ns> {
-    let Config::Fair(fair) = choice.policy else {
-        return None;
-    };
-    let share = fair.share();
-    Some(2 * share.work().as_nanos() + 3 * MS)
 }

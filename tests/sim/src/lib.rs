@@ -35,6 +35,7 @@ pub mod field;
 pub mod fuzz;
 pub mod machine;
 mod platform;
+mod promise;
 mod random;
 pub mod report;
 pub mod run;

@@ -213,6 +213,8 @@ impl Part {
                 core.cpu(cpu).close_wait(now);
                 let longest = core.cpus[cpu as usize].longest.length;
                 core.checker.waited(now, cpu, longest);
+                let lack = core.cpus[cpu as usize].lack_max;
+                core.checker.lacked(now, cpu, lack);
             }
             if core.quiet {
                 core.checker.settled(core.now);

@@ -93,6 +93,11 @@ fn completion_thread_without_rest_is_found() {
     finds(Plant::NeverRests, Rule::BoundedWait);
 }
 
+#[test]
+fn rest_that_a_line_ends_is_found() {
+    finds(Plant::RestsBriefly, Rule::FairShare);
+}
+
 /// SPUR-03: what the kernel counts before it switches a line off.
 #[test]
 fn wanting_no_interrupt_is_found() {

@@ -113,8 +113,8 @@ fn timer(cpu: u32, lines: &[LineCode]) {
         if due & clock::HOLD != 0 {
             hold_end(cpu, lines);
         }
-        if due & clock::REST != 0 {
-            core::with(|core| core.check_rest(cpu));
+        if due & clock::ALARM != 0 {
+            core::with(|core| core.wake_sleepers(cpu));
         }
         if due & clock::POLL != 0 {
             while let Some(line) = core::with(|core| core.take_due(cpu)) {

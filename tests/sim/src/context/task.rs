@@ -6,6 +6,7 @@ use super::{
     block,
     lines,
     relax,
+    sleep,
     spend, //
 };
 use crate::{
@@ -26,6 +27,8 @@ use irqmod::{
 
 /// What the stopper takes.
 const STOPPER: Ns = 2_000;
+/// How often a completion thread that rests looks whether somebody still wants its CPU.
+pub(crate) const REST_STEP: Ns = 50_000;
 /// What a hog takes at a time.
 const HOG: Ns = 1_000_000;
 
@@ -134,15 +137,26 @@ pub(super) fn completer(cpu: u32) {
             line: number,
             began,
             before,
-            done: pass == Pass::Done,
+            pass,
         };
-        match core::with(|core| core.listed_over(cpu, piece)) {
-            Some(_) if core::with(|core| core.plant) == Some(Plant::NeverRests) => (),
-            Some(rest) => {
-                core::with(|core| core.begin_rest(cpu, rest));
-                block();
-            }
-            None => relax(),
+        let rest = core::with(|core| core.listed_over(cpu, piece));
+        match (pass, rest) {
+            (_, Some(_)) if core::with(|core| core.plant) == Some(Plant::NeverRests) => (),
+            (_, Some(rest)) => rest_for(cpu, rest),
+            (Pass::Rest(span), None) => rest_for(cpu, span.as_nanos()),
+            _ => relax(),
+        }
+    }
+}
+
+/// Sleeps. A CPU that nobody else wants ends it early; a line that joins the list does not.
+fn rest_for(cpu: u32, time: Ns) {
+    let end = core::with(|core| core.now + time);
+    while let Some(left) = core::with(|core| end.checked_sub(core.now)) {
+        sleep(left.min(REST_STEP));
+        let brief = core::with(|core| core.plant) == Some(Plant::RestsBriefly);
+        if brief || core::with(|core| core.is_alone(cpu)) {
+            return;
         }
     }
 }

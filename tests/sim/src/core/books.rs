@@ -50,6 +50,10 @@ impl Core {
         {
             self.tasks[current as usize].on_ran(elapsed);
         }
+        let runs = matches!(top, Some(Ctx::Task(task)) if self.tasks[task as usize].is_ordinary());
+        if !matches!(top, Some(Ctx::Switch(_))) {
+            this.on_share(self.share, runs, elapsed);
+        }
         match top {
             Some(Ctx::Hard(_)) => this.books.hard += elapsed,
             Some(Ctx::Soft(_)) => this.books.soft += elapsed,
@@ -78,6 +82,20 @@ impl Cpu {
     fn on_progress(&mut self, now: Ns, elapsed: Ns) {
         self.note_wait(now - elapsed);
         self.begin_wait(now);
+    }
+
+    /// `elapsed` has passed, in which ordinary tasks that want this CPU should get `share` of 1,000
+    /// parts; `runs`: in which one ran.
+    fn on_share(&mut self, share: u32, runs: bool, elapsed: Ns) {
+        if self.wanting == 0 {
+            self.lack = 0;
+        } else if runs {
+            let more = elapsed * u64::from(1_000 - share);
+            self.lack = self.lack.saturating_sub(more);
+        } else {
+            self.lack += elapsed * u64::from(share);
+            self.lack_max = self.lack_max.max(self.lack);
+        }
     }
 
     /// From now on an ordinary task waits.

@@ -17,7 +17,7 @@ pub(crate) const TICK: u8 = 1 << 0;
 pub(crate) const WATCHDOG: u8 = 1 << 1;
 pub(crate) const HOLD: u8 = 1 << 2;
 pub(crate) const POLL: u8 = 1 << 3;
-pub(crate) const REST: u8 = 1 << 4;
+pub(crate) const ALARM: u8 = 1 << 4;
 
 /// The kernel's soft lockup detector on one CPU. Times in its own unit.
 #[derive(Clone, Copy, Debug, Default)]
@@ -211,7 +211,7 @@ impl Core {
     }
 
     /// How much later than asked a timer expires.
-    fn late_timer(&mut self) -> Ns {
+    pub(super) fn late_timer(&mut self) -> Ns {
         match self.faults.late_timer {
             0 => 0,
             most => self.random.below(most),

@@ -74,7 +74,8 @@ pub(crate) struct Cpu {
     pub(crate) listed: VecDeque<u32>,
     pub(crate) due: Vec<u32>,
     pub(crate) completer: Option<u32>,
-    pub(crate) rest_until: Ns,
+    /// Sleeping tasks whose time is over, each with the number of its sleep.
+    pub(crate) alarms: Vec<(u32, u32)>,
     pub(crate) stock: super::stock::StockCpu,
     /// The expiry of the hold timer that waits for a halted CPU.
     pub(crate) hold_late: Option<u32>,
@@ -93,6 +94,9 @@ pub(crate) struct Cpu {
     /// Since when they have got nothing.
     pub(super) waiting: Wait,
     pub(crate) longest: Wait,
+    /// What they lack of their share, and lacked at most. Unit: nanoseconds, times 1,000.
+    pub(super) lack: u64,
+    pub(crate) lack_max: u64,
     pub(crate) books: Books,
     /// Counts quiescent states, for RCU.
     pub(crate) quiescent: Ns,
@@ -125,7 +129,7 @@ impl Cpu {
             listed: VecDeque::new(),
             due: Vec::new(),
             completer: None,
-            rest_until: 0,
+            alarms: Vec::new(),
             stock: super::stock::StockCpu::default(),
             hold_late: None,
             policies: irqmod::policy::Cpu::new(),
@@ -138,6 +142,8 @@ impl Cpu {
             wanting: 0,
             waiting: Wait::default(),
             longest: Wait::default(),
+            lack: 0,
+            lack_max: 0,
             books: Books::default(),
             quiescent: 0,
             hard_act: Act::default(),

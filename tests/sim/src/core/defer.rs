@@ -14,6 +14,7 @@ use crate::{
     Ns, //
 };
 use irqmod::{
+    moderator::Pass,
     observation::Glance,
     time::{
         Instant,
@@ -23,16 +24,13 @@ use irqmod::{
     Deferral, //
 };
 
-/// How often a resting completion thread looks whether its CPU is idle.
-const REST_STEP: Ns = 50_000;
-
 /// What a completion thread did for one line.
 pub(crate) struct Piece {
     pub(crate) line: u32,
     pub(crate) began: Ns,
     /// Completions of the line before it.
     pub(crate) before: u64,
-    pub(crate) done: bool,
+    pub(crate) pass: Pass,
 }
 
 impl Core {
@@ -47,7 +45,10 @@ impl Core {
         glance.set(Glance::HARDIRQ, hard);
         glance.set(Glance::RESCHED, this.need_resched != flap);
         glance.set(Glance::LAZY, this.lazy);
-        glance.set(Glance::IDLE, this.current.is_none() && !this.soft);
+        glance.set(
+            Glance::IDLE,
+            this.current.is_none() && !this.switching && !this.soft,
+        );
         glance.set(Glance::DEFERRING, this.policies.ledger.is_deferring());
         this.books.pressed += u64::from(this.need_resched || this.lazy);
         glance
@@ -161,17 +162,17 @@ impl Core {
         let now = Instant::from_nanos(self.now);
         let found = self.line(piece.line).counts.completions - piece.before;
         let found = u32::try_from(found).unwrap_or(u32::MAX);
+        let contended = !self.is_alone(cpu);
         let this = self.cpu(cpu);
-        let contended = !this.queue.is_empty();
         let began = Instant::from_nanos(piece.began);
         let ledger = &mut this.policies.ledger;
         let rest = ledger.on_piece(began, now, found, contended);
         let last = ledger.turn_is_over();
         self.line(piece.line).served = false;
-        if !piece.done {
+        if piece.pass != Pass::Done {
             self.line(piece.line).listed = true;
             let list = &mut self.cpu(cpu).listed;
-            if last {
+            if last || piece.pass != Pass::Again {
                 list.push_back(piece.line);
             } else {
                 list.push_front(piece.line);
@@ -180,28 +181,9 @@ impl Core {
         rest.map(Span::as_nanos)
     }
 
-    /// The completion thread, which runs, will be woken after `time`, or a little after its CPU
-    /// became idle.
-    pub(crate) fn begin_rest(&mut self, cpu: u32, time: Ns) {
-        let now = self.now;
-        self.cpu(cpu).rest_until = now + time;
-        self.heap
-            .plan(now + REST_STEP.min(time), Event::Rest { cpu });
-    }
-
-    /// The timer interrupt of a resting completion thread.
-    pub(crate) fn check_rest(&mut self, cpu: u32) {
-        let now = self.now;
-        let this = self.cpu(cpu);
-        let idle = this.current.is_none() && this.queue.is_empty();
-        match this.completer {
-            Some(completer) if idle || this.rest_until <= now => self.wake(completer),
-            _ => {
-                let left = this.rest_until.saturating_sub(now);
-                let at = now + REST_STEP.min(left.max(1));
-                self.heap.plan(at, Event::Rest { cpu });
-            }
-        }
+    /// Whether nobody but the running task wants `cpu` (`single_task_running()`).
+    pub(crate) fn is_alone(&self, cpu: u32) -> bool {
+        self.cpus[cpu as usize].queue.is_empty()
     }
 
     /// Schedules the softirq poller of a line after a while.

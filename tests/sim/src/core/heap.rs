@@ -29,8 +29,6 @@ pub(crate) enum Event {
     PollTimer { line: u32, seq: u32 },
     /// A task has slept enough, unless it woke since.
     Wake { task: u32, seq: u32 },
-    /// A resting completion thread looks at its CPU.
-    Rest { cpu: u32 },
     /// The checker looks for completions that nobody will look at.
     Audit,
     /// Faults end.

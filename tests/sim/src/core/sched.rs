@@ -7,6 +7,7 @@
 //! EEVDF: no weights, no lag beyond one slice.
 
 use super::{
+    clock::ALARM,
     cpu::Ctx,
     heap::Event,
     task::{
@@ -65,14 +66,26 @@ impl Core {
         if let Ctx::Task(id) = self.running {
             let seq = self.tasks[id as usize].sleep_seq.wrapping_add(1);
             let event = Event::Wake { task: id, seq };
-            self.heap.plan(self.now + time, event);
+            let at = self.now + time + self.late_timer();
+            self.heap.plan(at, event);
         }
     }
 
     pub(crate) fn on_alarm(&mut self, id: u32, seq: u32) {
-        if self.tasks[id as usize].sleep_seq == seq {
-            self.running = Ctx::Switch(self.tasks[id as usize].cpu);
-            self.wake(id);
+        let task = &self.tasks[id as usize];
+        if task.sleep_seq == seq {
+            let cpu = task.cpu;
+            self.cpu(cpu).alarms.push((id, seq));
+            self.expire(cpu, ALARM);
+        }
+    }
+
+    /// The timer interrupt of tasks that sleep.
+    pub(crate) fn wake_sleepers(&mut self, cpu: u32) {
+        for (id, seq) in std::mem::take(&mut self.cpu(cpu).alarms) {
+            if self.tasks[id as usize].sleep_seq == seq {
+                self.wake(id);
+            }
         }
     }
 
@@ -130,6 +143,8 @@ impl Core {
 
     fn enqueue(&mut self, id: u32, cpu: u32) {
         let now = self.now;
+        // What passed up to now, passed before the task came.
+        self.pause(cpu);
         let this = &mut self.cpus[cpu as usize];
         let task = &mut self.tasks[id as usize];
         let moved = task.cpu != cpu;
@@ -310,6 +325,7 @@ impl Core {
         let id = self.cpus[from].queue.fair.remove(place);
         if self.tasks[id as usize].is_ordinary() {
             let now = self.now;
+            self.pause(self.tasks[id as usize].cpu);
             self.cpus[from].unwant(now);
         }
         self.enqueue(id, to);
