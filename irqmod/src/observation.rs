@@ -15,7 +15,8 @@ bitflags! {
         const RESCHED = 1 << 1;
         /// The scheduler wants this CPU by the next tick (`PREEMPT_LAZY`).
         const LAZY = 1 << 4;
-        /// The interrupt came while this CPU was idle.
+        /// The interrupt came while this CPU was idle: not on top of a softirq either, which runs on
+        /// the idle task and is owed its share like a task.
         const IDLE = 1 << 2;
         /// This CPU serves its sources in its completion thread: all of them are to be deferred
         /// there ([`crate::Deferral::Cpu`]).

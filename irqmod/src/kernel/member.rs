@@ -23,9 +23,13 @@ use kernel::{
     types::Opaque, //
 };
 
-use super::percpu::{
-    List,
-    PerCpu, //
+use super::{
+    hold,
+    percpu::{
+        List,
+        PerCpu, //
+    },
+    serve, //
 };
 use crate::{
     moderator::Pass,
@@ -119,18 +123,20 @@ impl Member {
 
     /// Puts the line on a list of this CPU, on behalf of the owner of its source. Any context.
     ///
-    /// Returns the CPU if the list was empty before. Refuses while the CPU is not ready, and for a
-    /// hold that no timer would end.
-    pub(super) fn join(&self, list: List) -> Result<Option<&'static PerCpu>, NotReady> {
+    /// Refuses while the CPU is not ready, and for a hold that no timer would end.
+    pub(super) fn join(&self, list: List) -> Result<(), NotReady> {
         PerCpu::with_this(|this| {
             this.locked(|lists| {
-                let ends = list == List::Served || super::hold::is_running(this);
+                let ends = list == List::Served || hold::is_running(this);
                 if !lists.is_ready() || !ends {
                     return Err(NotReady);
                 }
-                let first = lists.is_empty(list);
+                let wakes = list == List::Served && lists.is_empty(list);
                 lists.push_back(list, self);
-                Ok(first.then_some(this))
+                if wakes {
+                    serve::wake(lists);
+                }
+                Ok(())
             })
         })
     }

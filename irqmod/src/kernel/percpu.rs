@@ -4,8 +4,8 @@
 //! serves it, and a hold list with a timer that ends it.
 //!
 //! The storage is a per-CPU variable of C (`rust/irqmod/cpu.c`), set up before the second CPU
-//! starts. Threads are started when something is deferred to a CPU for the first time; until they
-//! run, and while their CPU goes down, the CPU is not *ready* and the softirq poller stands in.
+//! starts. Threads are started once a line is requested whose policy needs them; until they run, and
+//! while their CPU goes down, the CPU is not *ready* and the softirq poller stands in.
 
 use core::{
     mem,
@@ -98,12 +98,6 @@ impl PerCpu {
         unsafe { &raw mut (*self.raw.get()).hold_timer }
     }
 
-    /// The thread; null until it was created.
-    pub(super) fn thread(&self) -> *mut bindings::task_struct {
-        // SAFETY: Written once, before the CPU becomes ready, which callers have seen.
-        unsafe { (*self.raw.get()).thread }
-    }
-
     /// Runs `f` under the lock, interrupts off. Any context, not recursive.
     pub(super) fn locked<R>(&self, f: impl FnOnce(&Lists<'_>) -> R) -> R {
         // SAFETY: Set up by the type invariant.
@@ -127,6 +121,13 @@ impl Lists<'_> {
     pub(super) fn set_ready(&self, ready: bool) {
         // SAFETY: The lock is held.
         unsafe { (*self.0.raw.get()).ready = ready };
+    }
+
+    /// The thread of a CPU that is ready.
+    pub(super) fn thread(&self) -> *mut bindings::task_struct {
+        // SAFETY: Written before the CPU becomes ready and after it ceased to be, and the lock is
+        // held.
+        unsafe { (*self.0.raw.get()).thread }
     }
 
     /// The anchor of a list.

@@ -131,18 +131,14 @@ impl LinePlatform {
 
     /// Puts the line on a list of this CPU; the softirq poller stands in for one that is not ready.
     fn join(&self, list: List) {
-        match self.member.join(list) {
-            Ok(Some(cpu)) if list == List::Served => serve::wake(cpu),
-            Ok(_) => (),
-            Err(NotReady) => {
-                // SAFETY: Callable from any context.
-                unsafe { bindings::irqmod_start_threads() };
-                if list == List::Held {
-                    hold::forget();
-                }
-                self.poller.schedule();
-            }
+        let Err(NotReady) = self.member.join(list) else {
+            return;
+        };
+        match list {
+            List::Held => hold::forget(),
+            List::Served => serve::forget(),
         }
+        self.poller.schedule();
     }
 }
 

@@ -17,6 +17,7 @@ use super::{
     percpu::{
         on_cpu,
         List,
+        Lists,
         PerCpu,
         Taken, //
     },
@@ -30,10 +31,16 @@ use crate::{
 /// should be little beside it.
 const STEP: Span = Span::from_micros(50);
 
-/// Wakes the thread of `cpu`, which has lines to serve now. Any context.
-pub(super) fn wake(cpu: &PerCpu) {
-    // SAFETY: The CPU was ready, so its thread exists, and is never stopped.
-    unsafe { bindings::wake_up_process(cpu.thread()) };
+/// Wakes the thread of a CPU that is ready and has lines to serve now. Any context.
+pub(super) fn wake(lists: &Lists<'_>) {
+    // SAFETY: The CPU is ready, and the lock held: its thread exists, and takes the lock to change
+    // the first before it ends.
+    unsafe { bindings::wake_up_process(lists.thread()) };
+}
+
+/// Tells the policy that this CPU has nothing to serve. Any context.
+pub(super) fn forget() {
+    on_cpu(|cpu| cpu.ledger.leave(context::now()));
 }
 
 /// Whether the thread of CPU `number` has something to do. Preemption off.
@@ -110,7 +117,7 @@ extern "C" fn irqmod_cpu_online(number: c_uint) {
     PerCpu::of(number).locked(|lists| lists.set_ready(true));
 }
 
-/// CPU `number` goes down. Its thread, on it.
+/// CPU `number` goes down, or its thread ends as there is none for another CPU. Its thread, on it.
 #[kernel::macros::export]
 extern "C" fn irqmod_cpu_offline(number: c_uint) {
     let this = PerCpu::of(number);
@@ -122,5 +129,5 @@ extern "C" fn irqmod_cpu_offline(number: c_uint) {
         this.locked(|lists| taken.end(lists));
     }
     hold::end(this);
-    on_cpu(|cpu| cpu.ledger.leave(context::now()));
+    forget();
 }

@@ -23,7 +23,7 @@ __rust_helper u32 rust_helper_irqmod_glance(void)
 	return this_cpu_read(irqmod_cpu.glance) |
 	       (in_hardirq() ? BIT(0) : 0) |
 	       (flags & _TIF_NEED_RESCHED ? BIT(1) : 0) |
-	       (is_idle_task(current) ? BIT(2) : 0) |
+	       (is_idle_task(current) && !softirq_count() ? BIT(2) : 0) |
 	       (flags & _TIF_NEED_RESCHED_LAZY ? BIT(4) : 0);
 }
 
@@ -33,10 +33,13 @@ __rust_helper u64 rust_helper_irqmod_switches(void)
 	return (uintptr_t)current + current->nvcsw + current->nivcsw;
 }
 
-/* bindgen misplaces fields of task_struct behind an empty aligned struct. */
-__rust_helper bool rust_helper_irqmod_current_is_fifo(void)
+/*
+ * 0 if the current task is not SCHED_FIFO. bindgen misplaces fields of
+ * task_struct behind an empty aligned struct.
+ */
+__rust_helper u32 rust_helper_irqmod_current_fifo_priority(void)
 {
-	return current->policy == SCHED_FIFO;
+	return current->policy == SCHED_FIFO ? current->rt_priority : 0;
 }
 
 __rust_helper void rust_helper_irqmod_cond_resched(void)

@@ -12,6 +12,7 @@
 #include <linux/sched.h>
 #include <linux/smpboot.h>
 #include <linux/workqueue.h>
+#include <uapi/linux/sched/types.h>
 #include "cpu.h"
 
 DEFINE_PER_CPU(struct irqmod_cpu, irqmod_cpu);
@@ -27,26 +28,37 @@ static void irqmod_thread_setup(unsigned int cpu)
 	irqmod_cpu_online(cpu);
 }
 
+/* When the thread of another CPU could not be made. An offline CPU was parked. */
+static void irqmod_thread_cleanup(unsigned int cpu, bool online)
+{
+	if (online)
+		irqmod_cpu_offline(cpu);
+}
+
 static struct smp_hotplug_thread irqmod_threads = {
 	.store = &irqmod_cpu.thread,
 	.thread_should_run = irqmod_cpu_should_serve,
 	.thread_fn = irqmod_cpu_serve,
 	.setup = irqmod_thread_setup,
+	.cleanup = irqmod_thread_cleanup,
 	.park = irqmod_cpu_offline,
 	.unpark = irqmod_cpu_online,
 	.thread_comm = "irqmod/%u",
 };
 
+static atomic_t irqmod_wanted = ATOMIC_INIT(0);
+
 static void irqmod_register_threads(struct work_struct *work)
 {
 	int err = smpboot_register_percpu_thread(&irqmod_threads);
 
-	if (err)
+	if (err) {
 		pr_err("no completion threads, softirqs stand in: %d\n", err);
+		atomic_set(&irqmod_wanted, 0);
+	}
 }
 
 static DECLARE_WORK(irqmod_register_work, irqmod_register_threads);
-static atomic_t irqmod_wanted = ATOMIC_INIT(0);
 
 /* Callers may hold any lock, which registering must not nest in. */
 void irqmod_start_threads(void)
@@ -55,6 +67,14 @@ void irqmod_start_threads(void)
 		schedule_work(&irqmod_register_work);
 }
 EXPORT_SYMBOL_GPL(irqmod_start_threads);
+
+void irqmod_current_set_fifo(u32 priority)
+{
+	struct sched_param param = { .sched_priority = priority };
+
+	WARN_ON_ONCE(sched_setscheduler_nocheck(current, SCHED_FIFO, &param));
+}
+EXPORT_SYMBOL_GPL(irqmod_current_set_fifo);
 
 static int __init irqmod_cpus_init(void)
 {

@@ -27,8 +27,14 @@ struct irqmod_cpu {
 	struct task_struct *thread;
 };
 
-/* Starts the threads of all CPUs, some time from now. Any context, often. */
+/*
+ * Starts the threads of all CPUs, some time from now. Any context, often. If
+ * there was no memory for them, the next call tries again.
+ */
 void irqmod_start_threads(void);
+
+/* Gives the current task its SCHED_FIFO priority back. Task context. */
+void irqmod_current_set_fifo(u32 priority);
 
 /* In Rust: */
 void irqmod_cpu_init(struct irqmod_cpu *cpu);
