@@ -87,7 +87,7 @@ pub(super) trait Watched: Send + Sync {
 ///
 /// # Invariants
 ///
-/// `line` is valid for as long as the view exists, and it was requested.
+/// `line` is valid for as long as the view exists, and it was requested once. It may be free now.
 struct View {
     line: NonNull<dyn Watched>,
     /// For the log.
@@ -167,7 +167,7 @@ impl LineDir {
     ///
     /// # Safety
     ///
-    /// `line` is requested, and it stays valid, until the result is dropped.
+    /// `line` was requested, and it stays valid until the result is dropped.
     pub(super) unsafe fn new(line: &(dyn Watched + 'static), name: &CStr) -> Result<Self> {
         // INVARIANT: The contract of this function covers the life of the view.
         let view = View {

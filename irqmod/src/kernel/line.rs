@@ -19,8 +19,12 @@
 //!
 //! Another policy in between: [`Line::set_policy`].
 //!
-//! Going down, [`Line::free`] (and so dropping) keeps this order: debugfs files, interrupt and its
-//! thread, poller; then, as the fields are dropped, the source with its queue memory.
+//! The files in debugfs come with the first request and go when the line is dropped. To remove them
+//! is to wait for their readers, who may wait for memory, and so for a device. So a request that is
+//! freed to reset a device must not remove them, and none is made with the lock held.
+//!
+//! Going down, dropping keeps this order: debugfs files; then, as [`Line::free`] does, interrupt and
+//! its thread, poller; then, as the fields are dropped, the source with its queue memory.
 
 use core::ops::Deref;
 use kernel::{
@@ -36,7 +40,8 @@ use kernel::{
             Atomic,
             Relaxed, //
         },
-        Mutex, //
+        Mutex,
+        SetOnce, //
     }, //
 };
 
@@ -63,7 +68,7 @@ use crate::{
 pub(super) struct Request {
     pub(super) irq: u32,
     /// Whether a handler is registered. One that could not be registered again after a switch is
-    /// not: the line is free then, but for its name and its files.
+    /// not: the line is free then, but for its name.
     pub(super) registered: bool,
     /// Whether the moderator may defer.
     moderated: bool,
@@ -71,7 +76,6 @@ pub(super) struct Request {
     pub(super) next: Option<Choice>,
     /// The core keeps a pointer to the name.
     pub(super) name: CString,
-    files: Option<LineDir>,
 }
 
 impl Request {
@@ -102,6 +106,7 @@ pub struct Line<S: Source> {
     requested: Atomic<bool>,
     #[pin]
     pub(super) lifecycle: Mutex<Option<Request>>,
+    files: SetOnce<LineDir>,
 }
 
 /// One lockdep class for the lines of all drivers.
@@ -122,6 +127,7 @@ impl<S: Source> Line<S> {
             platform <- LinePlatform::new(&Self::CALLBACKS),
             requested: Atomic::new(false),
             lifecycle <- new_lifecycle(),
+            files: SetOnce::new(),
         })
     }
 
@@ -196,11 +202,28 @@ impl<S: Source> Line<S> {
         name: fmt::Arguments<'_>,
     ) -> Result {
         self.provide_for(&self.moderator.choice())?;
+        let name = CString::try_from_fmt(name)?;
+        let shown = CString::try_from(&*name)?;
+        // SAFETY: The contract of this function.
+        unsafe { self.request_named(irq, flags, moderated, name) }?;
+        self.show(&shown);
+        Ok(())
+    }
+
+    /// # Safety
+    ///
+    /// As [`Line::request_as`].
+    unsafe fn request_named(
+        &self,
+        irq: u32,
+        flags: c_ulong,
+        moderated: bool,
+        name: CString,
+    ) -> Result {
         let mut lifecycle = self.lifecycle.lock();
         if lifecycle.is_some() {
             return Err(EBUSY);
         }
-        let name = CString::try_from_fmt(name)?;
         self.prepare(irq);
         // SAFETY: `irq` is ours by the contract of this function; `name` is kept in the request,
         // which is given up after the interrupt was freed.
@@ -212,9 +235,6 @@ impl<S: Source> Line<S> {
         if moderated {
             self.moderator.start();
         }
-        // SAFETY: The line is pinned, and `free`, which dropping calls, gives the files up before
-        // the request ends.
-        let files = unsafe { LineDir::new(&*self, &name) };
         // INVARIANT: The handler was registered above.
         *lifecycle = Some(Request {
             irq,
@@ -222,9 +242,19 @@ impl<S: Source> Line<S> {
             moderated,
             next: None,
             name,
-            files: files.ok(),
         });
         Ok(())
+    }
+
+    /// Makes the files of the line, if it has none yet. They are for people: without them, all works.
+    fn show(self: Pin<&Self>, name: &CStr) {
+        if self.files.as_ref().is_some() {
+            return;
+        }
+        // SAFETY: The line is pinned, and gives the files up first when it is dropped.
+        if let Ok(files) = unsafe { LineDir::new(self.get_ref(), name) } {
+            self.files.populate(files);
+        }
     }
 
     /// Makes what the policy needs. Without the lock: a CPU that goes down waits for requests, and
@@ -291,10 +321,6 @@ impl<S: Source> Line<S> {
     ///
     /// If the source is reachable the line is left with a disable depth of zero, whoever owned it.
     pub fn free(self: Pin<&Self>) {
-        // Waits for readers and writers, who must not find a line that is going away. Without the
-        // lock, which a writer takes.
-        let files = self.take_files();
-        drop(files);
         let mut lifecycle = self.lifecycle.lock();
         let Some(request) = lifecycle.take() else {
             return;
@@ -309,12 +335,6 @@ impl<S: Source> Line<S> {
         self.set_requested(false);
         // INVARIANT: No handler, no request, and `stop` joined the poller.
         drop(request.name);
-    }
-
-    fn take_files(&self) -> Option<LineDir> {
-        let mut lifecycle = self.lifecycle.lock();
-        let request = (*lifecycle).as_mut()?;
-        request.files.take()
     }
 
     /// Keeps handler, thread and poller from draining, until [`Line::resume`]. May sleep;
@@ -376,7 +396,9 @@ impl<S: Source> Deref for Line<S> {
 
 #[pinned_drop]
 impl<S: Source> PinnedDrop for Line<S> {
-    fn drop(self: Pin<&mut Self>) {
+    fn drop(mut self: Pin<&mut Self>) {
+        // Waits for readers and writers, who must not find a line that is going away.
+        *self.as_mut().project().files = SetOnce::new();
         self.as_ref().free();
     }
 }

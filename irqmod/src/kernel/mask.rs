@@ -88,7 +88,7 @@ impl Path {
 /// # Invariants
 ///
 /// Between a [`Vector::set`] and the end of the request `irq` is the number of a requested line.
-/// All other methods are only called in between.
+/// All other methods but [`Vector::masks`] are only called in between.
 pub(super) struct Vector {
     irq: Atomic<u32>,
     /// Masks of each mode since the line was requested. Written by the handler, which is not

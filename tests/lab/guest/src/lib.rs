@@ -11,5 +11,6 @@ pub mod gate;
 pub mod load;
 pub mod proc;
 pub mod report;
+pub mod reread;
 pub mod sample;
 pub mod sys;

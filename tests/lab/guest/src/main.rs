@@ -13,12 +13,16 @@ use guest_agent::{
     gate::Gate,
     load,
     report::Report,
+    reread,
     sample,
     sys, //
 };
 use std::{
     io,
-    path::Path,
+    path::{
+        Path,
+        PathBuf, //
+    },
     process::ExitCode,
     sync::Arc, //
 };
@@ -28,9 +32,25 @@ use std::{
 #[command(version)]
 struct Cli {
     #[command(subcommand)]
-    what: What,
+    what: Command,
 }
 
+#[derive(Subcommand)]
+enum Command {
+    #[command(flatten)]
+    Watched(What),
+    /// Reads a file into memory that is on a disk, again and again; prints how often.
+    Reread {
+        /// The file to read.
+        file: PathBuf,
+        /// The disk to read it into; what is on it is not changed.
+        disk: PathBuf,
+        /// The file whose existence ends it.
+        stop: PathBuf,
+    },
+}
+
+/// What has a window, and a report of it.
 #[derive(Subcommand)]
 enum What {
     /// Only the canary.
@@ -251,12 +271,17 @@ impl Work {
 }
 
 fn main() -> ExitCode {
-    let result = run(&Cli::parse().what).and_then(|report| {
-        println!("{}", serde_json::to_string(&report)?);
-        Ok(())
-    });
+    let result = match Cli::parse().what {
+        Command::Watched(what) => run(&what).and_then(|report| Ok(serde_json::to_string(&report)?)),
+        Command::Reread { file, disk, stop } => {
+            reread::run(&file, &disk, &stop).map(|reads| reads.to_string())
+        }
+    };
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(text) => {
+            println!("{text}");
+            ExitCode::SUCCESS
+        }
         Err(e) => {
             eprintln!("guest-agent: {e}");
             ExitCode::FAILURE

@@ -62,7 +62,20 @@ pub fn kernel_release() -> String {
         .unwrap_or_default()
 }
 
-/// An anonymous mapping: page aligned, zeroed, and freed on drop.
+/// Drops what is cached of a file, but for pages that are mapped.
+pub fn forget_cached(file: &File) -> io::Result<()> {
+    // SAFETY: The descriptor is open; no memory is passed.
+    match unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) } {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(error)),
+    }
+}
+
+/// A private mapping: page aligned, anonymous and zeroed unless it is of a file, and freed on drop.
+///
+/// # Invariants
+///
+/// `start` is a mapping of `len` bytes, readable and writable, that nothing else refers to.
 pub struct Pages {
     start: *mut u8,
     len: usize,
@@ -85,10 +98,48 @@ impl Pages {
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
+        // INVARIANT: Just mapped.
         Ok(Self {
             start: start.cast(),
             len,
         })
+    }
+
+    /// Maps `len` bytes of `file`, each page of which is read when it is touched first. What is
+    /// written stays in memory.
+    ///
+    /// A file that gets shorter than `len` ends a program that touches the rest.
+    pub fn of(file: &File, len: usize) -> io::Result<Self> {
+        // SAFETY: A new private mapping touches no existing memory.
+        let start = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                len,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE,
+                file.as_raw_fd(),
+                0,
+            )
+        };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        // INVARIANT: Just mapped.
+        let pages = Self {
+            start: start.cast(),
+            len,
+        };
+        // SAFETY: The mapping is ours; the advice changes no content.
+        match unsafe { libc::madvise(start, len, libc::MADV_RANDOM) } {
+            0 => Ok(pages),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// The bytes of the mapping.
+    pub fn as_mut_slice(&mut self) -> &mut [u8] {
+        // SAFETY: By the type invariant, and borrowed as long as the result lives.
+        unsafe { std::slice::from_raw_parts_mut(self.start, self.len) }
     }
 
     /// The address of the mapping.

@@ -54,7 +54,34 @@ pub(crate) fn all() -> Vec<Case> {
             body,
         ));
     }
+    let about = "resets while someone reads what a line does into memory that is on its disk";
+    all.push(Case::new("reset-watched", &["TEAR-02"], about, watched));
     all
+}
+
+/// Resets while a file of a line is read into memory that first has to be read from the disk: a reset
+/// that waited for the reader would wait for itself.
+fn watched(context: &Context<'_>) -> Result<Outcome> {
+    let rounds = context.count(5, 50);
+    let mut rig = Plan::new("reset-watched", Driver::Rust("hardirq"))?.start(context)?;
+    let file = "/sys/kernel/debug/irqmod/nvme0q1/stats";
+    let command = format!("guest-agent reread {file} /dev/nvme0n1 /tmp/stop");
+    let job = rig.guest.spawn(&command)?;
+    for _ in 0..rounds {
+        rig.sh("sleep 0.2; echo 1 > /sys/class/nvme/nvme0/reset_controller && wait_live")?;
+    }
+    rig.sh("touch /tmp/stop")?;
+    let output = rig.guest.wait(job, LIMIT)?;
+    let reads: u64 = output.text.trim().parse().unwrap_or(0);
+    if output.code != 0 || reads <= rounds.into() {
+        let cause = format!("exit code {}:\n{}", output.code, output.text);
+        return Err(Failure::new(
+            "read the counters into the disk's memory",
+            cause,
+        ));
+    }
+    rig.finish()?;
+    Ok(Outcome::pass(format!("{rounds} resets, {reads} reads")))
 }
 
 /// Resets while checksummed blocks are written and read back.
