@@ -118,9 +118,6 @@ pub trait Policy: Copy {
     /// Its parameters, at most [`MAX_KEYS`].
     const KEYS: &'static [Key];
 
-    /// Whether the line needs an interrupt thread.
-    const THREAD: bool = false;
-
     /// Whether the line needs a work item: it may be deferred to [`Deferral::Work`].
     const WORK: bool = false;
 
@@ -365,11 +362,6 @@ impl Config {
     /// Budget of one deferred drain, and the weight of the softirq poller. Unit: completions.
     pub fn budget(&self) -> Budget {
         for_each_policy!([dispatch](self, policy, policy.budget()))
-    }
-
-    /// Whether the line needs an interrupt thread.
-    pub fn wants_thread(&self) -> bool {
-        with_policy!(self.kind(), P => P::THREAD)
     }
 
     /// Whether the line needs a work item.

@@ -66,22 +66,11 @@ use crate::{
 
 /// What a request holds until it is freed.
 pub(super) struct Request {
-    pub(super) irq: u32,
-    /// Whether a handler is registered. One that could not be registered again after a switch is
-    /// not: the line is free then, but for its name.
-    pub(super) registered: bool,
+    irq: u32,
     /// Whether the moderator may defer.
-    moderated: bool,
-    /// What a resume is to switch to.
-    pub(super) next: Option<Choice>,
+    pub(super) moderated: bool,
     /// The core keeps a pointer to the name.
-    pub(super) name: CString,
-}
-
-impl Request {
-    pub(super) fn is_moderated(&self) -> bool {
-        self.registered && self.moderated
-    }
+    name: CString,
 }
 
 /// One interrupt line, moderated, with the source that it belongs to.
@@ -91,8 +80,8 @@ impl Request {
 ///
 /// # Invariants
 ///
-/// - `lifecycle` holds a request that says so if, and only if, an interrupt handler is registered
-///   whose cookie points to this line.
+/// - `lifecycle` holds a request if, and only if, an interrupt handler is registered whose cookie
+///   points to this line.
 /// - The poller is only scheduled or running while there is a request.
 #[pin_data(PinnedDrop)]
 pub struct Line<S: Source> {
@@ -238,9 +227,7 @@ impl<S: Source> Line<S> {
         // INVARIANT: The handler was registered above.
         *lifecycle = Some(Request {
             irq,
-            registered: true,
             moderated,
-            next: None,
             name,
         });
         Ok(())
@@ -271,7 +258,7 @@ impl<S: Source> Line<S> {
     }
 
     /// Forgets the former life, before the handler is registered.
-    pub(super) fn prepare(&self, irq: u32) {
+    fn prepare(&self, irq: u32) {
         self.platform.vector.set(irq);
         self.moderator.prepare();
         let budget = self.moderator.choice().policy.budget();
@@ -286,18 +273,18 @@ impl<S: Source> Line<S> {
             .locked(|| self.requested.store(requested, Relaxed));
     }
 
+    /// A moderated line has its thread under every policy: then another one can be chosen without
+    /// another request, which allocates while the device has no interrupt.
+    ///
     /// # Safety
     ///
     /// As [`Line::request_as`]; `name` lives until the interrupt is freed.
-    pub(super) unsafe fn register(
-        &self,
-        irq: u32,
-        flags: c_ulong,
-        name: &CStr,
-        moderated: bool,
-    ) -> Result {
-        let threaded = moderated && self.moderator.choice().policy.wants_thread();
-        let thread: bindings::irq_handler_t = if threaded { Some(on_thread::<S>) } else { None };
+    unsafe fn register(&self, irq: u32, flags: c_ulong, name: &CStr, moderated: bool) -> Result {
+        let thread: bindings::irq_handler_t = if moderated {
+            Some(on_thread::<S>)
+        } else {
+            None
+        };
         // SAFETY: The cookie is a line that is pinned and that frees the interrupt before it goes,
         // and the handlers expect exactly that. `name` is valid by the contract of this function.
         to_result(unsafe {
@@ -312,7 +299,7 @@ impl<S: Source> Line<S> {
         })
     }
 
-    pub(super) fn as_cookie(&self) -> *mut c_void {
+    fn as_cookie(&self) -> *mut c_void {
         core::ptr::from_ref(self).cast_mut().cast()
     }
 
@@ -325,13 +312,11 @@ impl<S: Source> Line<S> {
         let Some(request) = lifecycle.take() else {
             return;
         };
-        if request.is_moderated() {
+        if request.moderated {
             self.moderator.stop(&self.source, &self.platform);
         }
-        if request.registered {
-            // SAFETY: By the type invariant the handler was registered for this number and cookie.
-            unsafe { bindings::free_irq(request.irq, self.as_cookie()) };
-        }
+        // SAFETY: By the type invariant the handler was registered for this number and cookie.
+        unsafe { bindings::free_irq(request.irq, self.as_cookie()) };
         self.set_requested(false);
         // INVARIANT: No handler, no request, and `stop` joined the poller.
         drop(request.name);
@@ -343,20 +328,16 @@ impl<S: Source> Line<S> {
     /// Nothing happens to a line that is not requested, or requested plainly: free that one.
     pub fn pause(&self) {
         let lifecycle = self.lifecycle.lock();
-        if lifecycle.as_ref().is_some_and(Request::is_moderated) {
+        if lifecycle.as_ref().is_some_and(|request| request.moderated) {
             self.moderator.pause(&self.source, &self.platform);
         }
     }
 
     /// Ends a pause, if the source is reachable. May sleep; idempotent.
     pub fn resume(&self) {
-        let mut lifecycle = self.lifecycle.lock();
-        if let Some(request) = (*lifecycle)
-            .as_mut()
-            .filter(|request| request.is_moderated())
-        {
+        let lifecycle = self.lifecycle.lock();
+        if lifecycle.as_ref().is_some_and(|request| request.moderated) {
             self.moderator.resume(&self.source, &self.platform);
-            self.catch_up(request);
         }
     }
 
@@ -366,7 +347,7 @@ impl<S: Source> Line<S> {
     /// May sleep, but `f` must not. For time-outs and for reaping; works with or without a request.
     pub fn exclusive<R>(&self, f: impl FnOnce(&S, &mut DrainRight<'_>) -> R) -> R {
         let lifecycle = self.lifecycle.lock();
-        if lifecycle.as_ref().is_some_and(|request| request.registered) {
+        if lifecycle.is_some() {
             return self.moderator.exclusive(&self.source, &self.platform, f);
         }
         self.platform

@@ -137,7 +137,6 @@ impl Policy for Config {
         },
         POLL_BUDGET,
     ];
-    const THREAD: bool = true;
     const WEIGHS_PASSES: bool = true;
     type Line = Line;
 

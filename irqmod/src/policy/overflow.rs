@@ -55,7 +55,6 @@ impl Policy for Config {
         max: Self::MAX_BUDGET,
         default: Self::DEFAULT_BUDGET,
     }];
-    const THREAD: bool = true;
     type Line = ();
 
     fn from_values(values: &Values) -> Result<Self, Conflict> {

@@ -28,7 +28,6 @@ pub struct Config;
 impl Policy for Config {
     const NAME: &'static str = "threaded";
     const KEYS: &'static [Key] = &[];
-    const THREAD: bool = true;
     const GLANCES: bool = false;
     type Line = ();
 

@@ -73,7 +73,6 @@ impl Policy for Config {
         max: 31,
         default: 31,
     }];
-    const THREAD: bool = true;
     const GLANCES: bool = false;
     type Line = ();
 
