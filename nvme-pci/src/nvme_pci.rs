@@ -56,11 +56,11 @@ module! {
         },
         write_queues: u32 {
             default: 0,
-            description: "I/O queues for everything but reads; 0: all are for both",
+            description: "I/O queues for everything but reads, up to one per CPU; 0: all are for both",
         },
         poll_queues: u32 {
             default: 0,
-            description: "I/O queues for polled I/O, which have no interrupt",
+            description: "I/O queues for polled I/O, which have no interrupt, up to one per CPU",
         },
         claim_all: bool {
             default: false,
@@ -79,6 +79,7 @@ pub(crate) struct Module {
 impl InPlaceModule for Module {
     fn init(module: &'static ThisModule) -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
+            _: { params::check()? },
             _driver <- driver::Registration::new(<Self as ModuleMetadata>::NAME, module),
         })
     }

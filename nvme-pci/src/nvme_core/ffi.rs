@@ -48,6 +48,7 @@ extern "C" {
     pub(crate) fn nvme_rust_pci_dev_is_disconnected(pdev: *mut bindings::pci_dev) -> bool;
     pub(crate) fn nvme_rust_readq(addr: *const u8) -> u64;
     pub(crate) fn nvme_rust_writeq(value: u64, addr: *mut u8);
+    pub(crate) fn nvme_rust_num_possible_cpus() -> c_uint;
     pub(crate) fn nvme_rust_init_completion(done: *mut bindings::completion);
 }
 

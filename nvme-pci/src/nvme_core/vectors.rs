@@ -7,6 +7,7 @@
 
 use super::{
     bound::Bound,
+    ffi,
     pci::as_raw,
     transport::Transport, //
 };
@@ -45,6 +46,12 @@ pub(crate) fn possible_queues() -> u16 {
     // SAFETY: always safe to call; 0 sets no limit.
     let count = unsafe { bindings::blk_mq_num_possible_queues(0) };
     u16::try_from(count).unwrap_or(u16::MAX).max(1)
+}
+
+/// How many CPUs there can be.
+pub(crate) fn possible_cpus() -> u32 {
+    // SAFETY: always safe to call.
+    unsafe { ffi::nvme_rust_num_possible_cpus() }
 }
 
 /// How a queue listens to its vector.

@@ -33,7 +33,7 @@ pub(crate) fn all() -> Vec<Case> {
             boot(context, &name, driver)
         }));
     }
-    let about = "what is not allowed as a policy is refused, with a line that says what is";
+    let about = "what a parameter does not allow is refused, with a line that says what is";
     all.push(Case::new("params", &["HRT-04"], about, refused_parameters));
     for driver in [Driver::C, POLICIES[1]] {
         let name = format!("busy-module-{}", driver.name());
@@ -70,7 +70,7 @@ const INVALID: &str = "Invalid argument";
 /// What it says of `ERANGE`.
 const RANGE: &str = "Numerical result out of range";
 
-/// Value, the error that it has to meet, what the log has to say.
+/// Policy, the error that it has to meet, what the log has to say.
 const REFUSED: &[(&str, &str, &str)] = &[
     ("resched:budget=0", RANGE, "allowed: 1..=256"),
     ("resched:budget=257", RANGE, "allowed: 1..=256"),
@@ -80,31 +80,62 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("hardirq:budget=1", INVALID, "'budget'"),
 ];
 
+/// Number, least and largest value on the guest's two CPUs.
+const NUMBERS: &[(&str, u32, u32)] = &[
+    ("io_queue_depth", 2, 4096),
+    ("write_queues", 0, 2),
+    ("poll_queues", 0, 2),
+];
+
+/// `insmod` asks twice, by either system call.
+const TRIES: usize = 2;
+
 fn refused_parameters(context: &Context<'_>) -> Result<Outcome> {
     let mut rig = Plan::new("params", POLICIES[0])?.start(context)?;
     rig.sh("rmmod nvme_rust")?;
     let names = format!("allowed: {}", Config::NAMES.join(", "));
-    refused(&mut rig, "nonsense", INVALID, &names)?;
+    let nonsense = Driver::Rust("nonsense").insmod("");
+    refused(&mut rig, &nonsense, "irq_policy", INVALID, &names)?;
     for (value, error, told) in REFUSED {
-        refused(&mut rig, value, error, told)?;
+        let load = Driver::Rust(value).insmod("");
+        refused(&mut rig, &load, "irq_policy", error, told)?;
     }
+    let numbers = refused_numbers(&mut rig)?;
     rig.sh(&format!(
         "{} && wait_disk",
         Driver::Rust("resched:budget=256").insmod("")
     ))?;
     rig.finish()?;
-    Ok(Outcome::pass(format!("{} values", REFUSED.len() + 1)))
+    Ok(Outcome::pass(format!(
+        "{} values",
+        1 + REFUSED.len() + numbers
+    )))
 }
 
-/// One line, which says what is allowed. `insmod` asks twice, by either system call.
-fn refused(rig: &mut Rig, value: &'static str, error: &str, told: &str) -> Result<()> {
-    let load = Driver::Rust(value).insmod("");
+/// Returns how many were refused. The outermost of those that are allowed work.
+fn refused_numbers(rig: &mut Rig) -> Result<usize> {
+    let mut count = 0;
+    for (name, least, largest) in NUMBERS {
+        let load = |value: u32| POLICIES[0].insmod(&format!("{name}={value}"));
+        for value in (0..*least).chain([largest + 1, u32::MAX]) {
+            let told = format!("'{value}' is out of range; allowed: {least}..={largest}");
+            refused(rig, &load(value), name, RANGE, &told)?;
+            count += 1;
+        }
+        for value in [*least, *largest] {
+            rig.sh(&format!("{} && wait_disk && rmmod nvme_rust", load(value)))?;
+        }
+    }
+    Ok(count)
+}
+
+/// One line each time, which says what is allowed.
+fn refused(rig: &mut Rig, load: &str, parameter: &str, error: &str, told: &str) -> Result<()> {
     rig.sh("dmesg -c > /dev/null")?;
-    let output = rig.guest.run(&load, LIMIT)?;
+    let output = rig.guest.run(load, LIMIT)?;
     let log = rig.sh("dmesg")?;
     let count = |text: &str| log.lines().filter(|line| line.contains(text)).count();
-    let (lines, tries) = (count("irq_policy: "), count("invalid for parameter"));
-    let once = tries > 0 && lines == tries && count(told) == tries;
+    let once = count(&format!("{parameter}: ")) == TRIES && count(told) == TRIES;
     if output.code != 0 && output.text.contains(error) && once {
         return Ok(());
     }

@@ -9,6 +9,7 @@
 #include <linux/blk-mq.h>
 #include <linux/blk-mq-dma.h>
 #include <linux/completion.h>
+#include <linux/cpumask.h>
 #include <linux/dma-mapping.h>
 #include <linux/io-64-nonatomic-lo-hi.h>
 #include <linux/pci.h>
@@ -32,6 +33,7 @@ bool nvme_rust_pci_channel_offline(struct pci_dev *pdev);
 bool nvme_rust_pci_dev_is_disconnected(struct pci_dev *pdev);
 u64 nvme_rust_readq(const void __iomem *addr);
 void nvme_rust_writeq(u64 value, void __iomem *addr);
+unsigned int nvme_rust_num_possible_cpus(void);
 void nvme_rust_init_completion(struct completion *done);
 
 bool nvme_rust_try_complete_req(struct request *rq, u16 status, u64 result)
@@ -113,6 +115,11 @@ u64 nvme_rust_readq(const void __iomem *addr)
 void nvme_rust_writeq(u64 value, void __iomem *addr)
 {
 	lo_hi_writeq(value, addr);
+}
+
+unsigned int nvme_rust_num_possible_cpus(void)
+{
+	return num_possible_cpus();
 }
 
 void nvme_rust_init_completion(struct completion *done)
