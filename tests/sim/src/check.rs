@@ -24,7 +24,7 @@ pub enum Rule {
     LostWakeUp,
     /// One run of a handler is bounded.
     BoundedDrain,
-    /// Ordinary tasks do not wait longer than promised.
+    /// Ordinary tasks do not wait for longer than promised.
     BoundedWait,
     /// Ordinary tasks get their share of a CPU.
     FairShare,
@@ -34,6 +34,13 @@ pub enum Rule {
     Liveness,
 }
 
+impl Rule {
+    /// Whether it is about a CPU, and not about a line.
+    pub fn is_about_cpu(self) -> bool {
+        matches!(self, Self::BoundedWait | Self::FairShare)
+    }
+}
+
 /// A rule that was broken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Violation {
@@ -41,10 +48,23 @@ pub struct Violation {
     pub at: Ns,
     /// Which.
     pub rule: Rule,
-    /// On which line, or CPU.
+    /// On which line, or CPU if the rule is about one.
     pub line: u32,
     /// How.
     pub what: String,
+}
+
+impl std::fmt::Display for Violation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (ms, us) = (self.at / 1_000_000, self.at / 1_000 % 1_000);
+        let place = if self.rule.is_about_cpu() {
+            "CPU"
+        } else {
+            "line"
+        };
+        let (rule, line, what) = (self.rule, self.line, &self.what);
+        write!(f, "{rule:?}, {place} {line}, at {ms}.{us:03} ms: {what}")
+    }
 }
 
 /// What the policy promises.
@@ -83,8 +103,8 @@ const KEPT: usize = 20;
 #[derive(Default)]
 pub(crate) struct Checker {
     lines: Vec<Line>,
-    /// How often each request that is under way was completed.
-    requests: Vec<bool>,
+    /// The line of each request that is under way.
+    requests: Vec<Option<u32>>,
     promises: Promises,
     pub(crate) violations: Vec<Violation>,
 }
@@ -157,6 +177,11 @@ impl Checker {
         }
     }
 
+    /// The line is freed, and requested again before anything else happens to it.
+    pub(crate) fn freed(&mut self, line: u32) {
+        self.lines[line as usize].depth = 0;
+    }
+
     pub(crate) fn poll_listed(&mut self, line: u32) {
         self.lines[line as usize].listed = true;
     }
@@ -175,16 +200,16 @@ impl Checker {
         }
     }
 
-    pub(crate) fn submitted(&mut self, request: u32) {
+    pub(crate) fn submitted(&mut self, line: u32, request: u32) {
         let place = request as usize;
         if self.requests.len() <= place {
-            self.requests.resize(place + 1, false);
+            self.requests.resize(place + 1, None);
         }
-        self.requests[place] = true;
+        self.requests[place] = Some(line);
     }
 
     pub(crate) fn completed(&mut self, at: Ns, line: u32, request: u32) {
-        if !std::mem::take(&mut self.requests[request as usize]) {
+        if self.requests[request as usize].take().is_none() {
             self.violate(at, Rule::ExactlyOnce, line, "completed twice");
         }
     }
@@ -246,10 +271,13 @@ impl Checker {
                 self.violate(at, Rule::MaskBalance, line, "disabled at the end");
             }
         }
-        let left = self.requests.iter().filter(|&&open| open).count();
-        if left != 0 {
-            let what = format!("{left} requests did not end");
-            self.violate(at, Rule::Liveness, 0, &what);
+        for line in 0..self.lines.len() as u32 {
+            let requests = self.requests.iter();
+            let left = requests.filter(|&&open| open == Some(line)).count();
+            if left != 0 {
+                let what = format!("{left} requests did not end");
+                self.violate(at, Rule::Liveness, line, &what);
+            }
         }
     }
 }

@@ -3,5 +3,6 @@
 //! The subcommands.
 
 pub(crate) mod fuzz;
+pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod table;

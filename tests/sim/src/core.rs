@@ -13,6 +13,7 @@ pub(crate) mod defer;
 pub(crate) mod device;
 pub(crate) mod heap;
 pub(crate) mod line;
+mod plug;
 pub(crate) mod poll;
 pub(crate) mod sched;
 pub(crate) mod stock;
@@ -27,7 +28,10 @@ use crate::{
     machine::World,
     random::Random,
     run::Options,
-    trace::Trace,
+    trace::{
+        Trace,
+        What, //
+    },
     Machine,
     Ns,
     Workload, //
@@ -46,6 +50,7 @@ use heap::{
     Event,
     Heap, //
 };
+use irqmod::policy::Choice;
 use line::Line;
 use std::{
     cell::RefCell,
@@ -99,6 +104,8 @@ pub(crate) struct Core {
     pub(crate) plant: Option<Plant>,
     /// Jobs submit nothing any more.
     pub(crate) quiet: bool,
+    /// Policies that lines may be given at run time.
+    pub(crate) switches: Vec<Choice>,
     pub(crate) trace: Trace,
     /// What ordinary tasks should get of a CPU that they want, of 1,000 parts.
     share: u32,
@@ -165,6 +172,7 @@ impl Core {
             checker: Checker::default(),
             plant: options.plant,
             quiet: false,
+            switches: options.switches.clone(),
             trace: Trace::new(options.trace),
             share: options.promises.share.unwrap_or(0),
         };
@@ -236,12 +244,13 @@ impl Core {
     fn on_event(&mut self, event: Event) {
         match event {
             Event::CpuDone { cpu, seq } => self.on_cpu_done(cpu, seq),
-            Event::Posted { request } => self.on_posted(request),
+            Event::Posted { request, epoch } => self.on_posted(request, epoch),
             Event::Message { line } => {
                 self.line(line).in_flight -= 1;
                 self.on_message(line);
             }
             Event::MaskLands { line, seq } => self.on_mask_lands(line, seq),
+            Event::UnmaskLands { line, seq } => self.on_unmask_lands(line, seq),
             Event::Tick { cpu, seq } => self.on_tick(cpu, seq),
             Event::Watchdog { cpu } => self.on_watchdog_timer(cpu),
             Event::Hold { cpu, seq } => self.on_hold_timer(cpu, seq),
@@ -253,6 +262,12 @@ impl Core {
             Event::Load => self.start_load(),
             Event::Warm => self.on_warm(),
         }
+    }
+
+    /// Notes what happened on the CPU of the running context.
+    pub(crate) fn note(&mut self, what: What) {
+        let cpu = self.here();
+        self.trace.note(self.now, cpu, what);
     }
 
     /// What was measured up to now does not count.

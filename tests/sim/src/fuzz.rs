@@ -20,18 +20,22 @@ use crate::{
     random::Random,
     run::{
         run,
+        run_world,
         Driver,
         Phases, //
     },
+    trace::Trace,
     Machine,
     Ns,
     Options,
     Workload, //
 };
+use irqmod::policy::Choice;
+
 const MS: Ns = 1_000_000;
 
 /// What one seed stands for.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// The machine.
     pub machine: Machine,
@@ -85,23 +89,40 @@ impl Plan {
         let load = load(&mut random);
         let driver = driver(&mut random);
         let faults = faults(&mut random);
-        let promises = promise::of(driver, &machine, &load, &faults);
+        let switches: Vec<Choice> = match faults.switch_ns {
+            0 => Vec::new(),
+            _ => (0..2).filter_map(|_| choice(&mut random)).collect(),
+        };
         let options = Options {
             seed,
             time_ns: 120 * MS,
             faults,
+            switches,
             phases: Some(Phases {
                 calm_ns: 40 * MS,
                 quiet_ns: 60 * MS,
             }),
-            promises,
             ..Options::new(driver)
         };
-        Self {
+        let mut plan = Self {
             machine,
             load,
             options,
-        }
+        };
+        plan.promise();
+        plan
+    }
+
+    /// What is promised follows from the rest.
+    pub(crate) fn promise(&mut self) {
+        let options = &mut self.options;
+        options.promises = promise::of(
+            options.driver,
+            &options.switches,
+            &self.machine,
+            &self.load,
+            &options.faults,
+        );
     }
 
     /// A plan in which `plant` must be found, if any seed finds it.
@@ -118,8 +139,18 @@ impl Plan {
             }
             Plant::IgnoresBudget => plan.flood("resched:budget=16"),
             Plant::WantsNothing => plan.last(),
+            Plant::KeepsList => {
+                plan.flood("fair:share_percent=50,window_us=500");
+                plan.options.faults.unplug_ns = 2 * MS;
+            }
+            Plant::NoLook => {
+                plan.options.faults.storm_ns = MS / 2;
+                plan.load.depth = 1;
+            }
+            Plant::ForgetsRequest => plan.options.faults.storm_ns = 5 * MS,
             _ => (),
         }
+        plan.promise();
         plan
     }
 
@@ -137,8 +168,7 @@ impl Plan {
         self.options.faults = Faults::default();
         if let Ok(driver) = Driver::parse(policy) {
             self.options.driver = driver;
-            self.options.promises =
-                promise::of(driver, &self.machine, &self.load, &self.options.faults);
+            self.options.switches.clear();
         }
     }
 
@@ -164,15 +194,50 @@ impl Plan {
         }
     }
 
+    /// Runs it, with the newest `room` entries of its trace.
+    pub fn trace(&self, room: usize) -> Trace {
+        let options = Options {
+            trace: room,
+            ..self.options.clone()
+        };
+        let worlds = self.machine.split(&self.load);
+        // There is one queue, and so one world.
+        worlds.first().map_or_else(Trace::default, |world| {
+            run_world(&self.machine, &self.load, world, &options).1
+        })
+    }
+
     /// One line that says what it is.
     pub fn summary(&self) -> String {
+        let switches = self.options.switches.iter();
+        let switches: String = switches.map(|to| format!(" or {to}")).collect();
+        let kernel = &self.machine.kernel;
+        let device = &self.machine.device;
         format!(
-            "{} on {} CPUs, {} controllers, {} jobs x {}, {:?}",
+            "{}{switches}\n\
+             {} CPUs, {} controllers, {} jobs x {}, {} hogs, {} bytes copied, {} ms\n\
+             {} Hz, lazy {}, irq_time {}, timer_first {}, mask {:?}\n\
+             device: {} IOPS, {} +- {} % ns, depth {}, message {} ns, posted {} ns\n\
+             faults: {}",
             self.options.driver,
             self.machine.cpus,
             self.machine.controllers,
             self.load.jobs,
             self.load.depth,
+            self.load.hogs,
+            self.load.copy_bytes,
+            self.options.time_ns / MS,
+            kernel.hz,
+            kernel.lazy,
+            kernel.irq_time,
+            kernel.timer_first,
+            kernel.mask,
+            device.cap_iops,
+            device.base_ns,
+            device.base_cv,
+            device.depth,
+            device.message_ns,
+            device.posted_ns,
             self.options.faults,
         )
     }
@@ -232,6 +297,13 @@ fn driver(random: &mut Random) -> Driver {
     policies[place as usize]
 }
 
+fn choice(random: &mut Random) -> Option<Choice> {
+    match driver(random) {
+        Driver::Moderated(choice) => Some(choice),
+        _ => None,
+    }
+}
+
 fn faults(random: &mut Random) -> Faults {
     let mut some = |permille: u32, value: u64| {
         let drawn = random.below(value) + 1;
@@ -254,5 +326,9 @@ fn faults(random: &mut Random) -> Faults {
         freeze_ns: some(250, 5_000_000),
         peek_ns: some(300, 2_000_000),
         move_ns: some(200, 3_000_000),
+        races: permille(some(250, 500)),
+        switch_ns: some(150, 3_000_000),
+        storm_ns: some(150, 10_000_000),
+        unplug_ns: some(200, 5_000_000),
     }
 }

@@ -37,8 +37,10 @@ pub mod machine;
 mod platform;
 mod promise;
 mod random;
+pub mod replay;
 pub mod report;
 pub mod run;
+pub mod shrink;
 pub mod trace;
 
 pub use machine::{

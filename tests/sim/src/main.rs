@@ -25,6 +25,8 @@ enum Command {
     Run(cmd::run::Args),
     /// Runs small machines on which things go wrong.
     Fuzz(cmd::fuzz::Args),
+    /// Tells once more how a seed breaks a rule.
+    Replay(cmd::replay::Args),
     /// Prints a table of runs beside what the field reports.
     #[command(subcommand)]
     Table(cmd::table::Table),
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Run(args) => cmd::run::execute(&args),
         Command::Fuzz(args) => cmd::fuzz::execute(&args),
+        Command::Replay(args) => cmd::replay::execute(&args),
         Command::Table(table) => cmd::table::execute(&table),
     };
     match result {

@@ -22,18 +22,30 @@ use irqmod::{
 };
 
 /// The promises of `driver`, which hold in spite of `faults`.
-pub(crate) fn of(driver: Driver, machine: &Machine, load: &Workload, faults: &Faults) -> Promises {
+///
+/// Of lines that are also given the policies `switches`.
+pub(crate) fn of(
+    driver: Driver,
+    switches: &[Choice],
+    machine: &Machine,
+    load: &Workload,
+    faults: &Faults,
+) -> Promises {
     let Driver::Moderated(choice) = driver else {
         return Promises::default();
     };
-    let bound = Bound {
+    let bound = |choice| Bound {
         choice,
         machine,
         load,
         faults,
     };
+    let handlers = switches.iter().map(|&choice| bound(choice).handler());
+    let bound = bound(choice);
     Promises {
-        handler: bound.handler(),
+        handler: handlers.fold(bound.handler(), |longest, one| {
+            longest.zip(one).map(|(a, b)| a.max(b))
+        }),
         wait: bound.wait(),
         share: bound.wait().and(bound.share()),
         share_after: bound.wait().unwrap_or(0),
@@ -86,9 +98,10 @@ impl Bound<'_> {
             return None;
         };
         let faults = self.faults;
-        if faults.reset_ns | faults.freeze_ns | faults.peek_ns != 0 {
+        let paused = faults.reset_ns | faults.freeze_ns | faults.storm_ns | faults.switch_ns;
+        if paused | faults.peek_ns | faults.unplug_ns != 0 {
             // The look after a resume, or after a task has drained, is the softirq poller's, which
-            // keeps no account (seed 10363: 10 ms at 100 Hz).
+            // keeps no account: 10 ms at 100 Hz. So is what a CPU leaves behind that goes away.
             return None;
         }
         let costs = &self.machine.costs;

@@ -145,6 +145,8 @@ pub struct Options {
     pub faults: Faults,
     /// When that ends; none: never, and nothing is looked at at the end.
     pub phases: Option<Phases>,
+    /// Policies that lines may be given at run time.
+    pub switches: Vec<Choice>,
     /// What the policy promises.
     pub promises: Promises,
     /// A bug in the machine.
@@ -166,6 +168,7 @@ impl Options {
             idle_ns: 0,
             faults: Faults::default(),
             phases: None,
+            switches: Vec::new(),
             promises: Promises::default(),
             plant: None,
             trace: 0,

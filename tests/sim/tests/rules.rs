@@ -5,17 +5,27 @@
 use sim::{
     check::Rule,
     fault::Plant,
-    fuzz::Plan, //
+    fuzz::Plan,
+    replay, //
 };
 
 /// Seeds that are tried until one finds a planted bug. One takes about 10 ms.
 const SEEDS: std::ops::Range<u64> = 1..40;
 
+fn breaks(plan: &Plan, rule: Rule) -> bool {
+    let outcome = plan.run();
+    outcome.violations.iter().any(|broken| broken.rule == rule)
+}
+
 fn finds(plant: Plant, rule: Rule) {
     let found = SEEDS
-        .map(|seed| Plan::with_plant(seed, plant).run())
-        .any(|outcome| outcome.violations.iter().any(|broken| broken.rule == rule));
-    assert!(found, "{plant:?} is not found by {rule:?}");
+        .map(|seed| Plan::with_plant(seed, plant))
+        .find(|plan| breaks(plan, rule));
+    let Some(mut plan) = found else {
+        panic!("{plant:?} is not found by {rule:?}");
+    };
+    plan.options.plant = None;
+    assert!(!breaks(&plan, rule), "{plant:?} is not what {rule:?} finds");
 }
 
 #[test]
@@ -40,6 +50,17 @@ fn one_seed_is_one_run() {
         (outcome.completed, outcome.events)
     };
     assert_eq!(run(), run());
+}
+
+/// What a failing fuzz run prints, and a replay prints again.
+#[test]
+fn failure_is_told_in_the_same_words() {
+    let tell = || replay::tell(1, Some(Plant::KeepsList));
+    let told = tell().expect("a broken rule");
+    assert_eq!(Some(&told), tell().as_ref());
+    assert!(told.contains("takes CPU 0 away"), "{told}");
+    let last = "cargo sim replay 1 --plant KeepsList";
+    assert!(told.ends_with(last), "{told}");
 }
 
 /// MISS-04: two contexts in one queue.
@@ -96,6 +117,23 @@ fn completion_thread_without_rest_is_found() {
 #[test]
 fn rest_that_a_line_ends_is_found() {
     finds(Plant::RestsBriefly, Rule::FairShare);
+}
+
+/// A CPU that goes away with what was deferred to it.
+#[test]
+fn list_that_goes_away_with_its_cpu_is_found() {
+    finds(Plant::KeepsList, Rule::Liveness);
+}
+
+/// MISS-03: a completion whose message came while the line was not requested.
+#[test]
+fn request_without_a_look_is_found() {
+    finds(Plant::NoLook, Rule::LostWakeUp);
+}
+
+#[test]
+fn request_that_a_reset_forgets_is_found() {
+    finds(Plant::ForgetsRequest, Rule::Liveness);
 }
 
 /// SPUR-03: what the kernel counts before it switches a line off.

@@ -7,7 +7,9 @@ use super::{
     lines,
     relax,
     sleep,
-    spend, //
+    spend,
+    with_bh_off,
+    LineCode, //
 };
 use crate::{
     core::{
@@ -74,6 +76,9 @@ pub(super) fn stopper(cpu: u32) {
             spend(STOPPER);
             core::with(|core| core.touch(cpu));
         }
+        if core::with(|core| core.cpus[cpu as usize].leaving) {
+            core::with(|core| core.take_down(cpu));
+        }
         block();
     }
 }
@@ -123,6 +128,10 @@ pub(super) fn worker() {
 pub(super) fn completer(cpu: u32) {
     let lines = lines();
     loop {
+        if core::with(|core| core.cpus[cpu as usize].parking) {
+            park(cpu, &lines);
+            continue;
+        }
         let next = core::with(|core| {
             let (line, budget) = core.take_listed(cpu)?;
             Some((line, budget, core.now, core.line(line).counts.completions))
@@ -149,13 +158,30 @@ pub(super) fn completer(cpu: u32) {
     }
 }
 
+/// The CPU goes away: its lines go to their softirq pollers, or back to their handlers.
+fn park(cpu: u32, lines: &[LineCode]) {
+    let keeps = core::with(|core| core.plant) == Some(Plant::KeepsList);
+    while let Some(line) = core::with(|core| core.unlist(cpu)).filter(|_| !keeps) {
+        with_bh_off(|| core::with(|core| core.poll_sched(line)));
+    }
+    while let Some(line) = core::with(|core| core.take_held(cpu)) {
+        let line = &lines[line as usize];
+        line.moderator.on_hold_end(&line.queue, &line.platform);
+    }
+    core::with(|core| core.on_parked(cpu));
+    while core::with(|core| core.cpus[cpu as usize].parking) {
+        block();
+    }
+}
+
 /// Sleeps. A CPU that nobody else wants ends it early; a line that joins the list does not.
 fn rest_for(cpu: u32, time: Ns) {
     let end = core::with(|core| core.now + time);
     while let Some(left) = core::with(|core| end.checked_sub(core.now)) {
         sleep(left.min(REST_STEP));
         let brief = core::with(|core| core.plant) == Some(Plant::RestsBriefly);
-        if brief || core::with(|core| core.is_alone(cpu)) {
+        let parks = core::with(|core| core.cpus[cpu as usize].parking);
+        if brief || parks || core::with(|core| core.is_alone(cpu)) {
             return;
         }
     }

@@ -63,7 +63,8 @@ impl Core {
     fn is_expected(&mut self, line: u32) -> bool {
         let deferred = self.is_deferred(line);
         let this = &self.lines[line as usize];
-        let coming = this.is_queued() || this.in_flight != 0 || this.is_busy();
+        let sent = this.is_queued() || this.in_flight != 0 || this.is_unmasking();
+        let coming = sent || this.is_busy();
         let meddled = this.paused || !this.reachable || this.excused;
         deferred || coming || meddled || this.drainers != 0 || this.locked
     }

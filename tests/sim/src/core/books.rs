@@ -69,6 +69,10 @@ impl Core {
                 if task.is_ordinary() {
                     this.books.ordinary += elapsed;
                     this.on_progress(now, elapsed);
+                    let wait = this.longest;
+                    if wait.since + wait.length + elapsed == now {
+                        self.checker.waited(now - elapsed, cpu, wait.length);
+                    }
                 } else {
                     this.books.service += elapsed;
                 }

@@ -39,6 +39,12 @@ impl Watchdog {
     pub(crate) fn is_asked(&self) -> bool {
         self.asked
     }
+
+    /// Its CPU is back.
+    pub(super) fn restart(&mut self) {
+        self.period = None;
+        self.asked = false;
+    }
 }
 
 /// The unit of the watchdog: the clock without its lowest 30 bits, which it takes for a second.
@@ -117,7 +123,9 @@ impl Core {
     pub(crate) fn on_watchdog_timer(&mut self, cpu: u32) {
         let next = self.now + self.sample();
         self.heap.plan(next, Event::Watchdog { cpu });
-        self.expire(cpu, WATCHDOG);
+        if self.cpus[cpu as usize].online {
+            self.expire(cpu, WATCHDOG);
+        }
     }
 
     pub(crate) fn on_hold_timer(&mut self, cpu: u32, seq: u32) {

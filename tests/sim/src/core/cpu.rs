@@ -84,6 +84,13 @@ pub(crate) struct Cpu {
     pub(crate) ksoftirqd: u32,
     pub(crate) stopper: u32,
     pub(crate) online: bool,
+    /// Lines can be deferred to it.
+    pub(crate) ready: bool,
+    /// The completion thread is to park, and has.
+    pub(crate) parking: bool,
+    pub(crate) parked: bool,
+    /// The stopper is to take it down.
+    pub(crate) leaving: bool,
     /// Mean length of the last idle times, and when the present one began.
     pub(crate) idle_mean: Ns,
     pub(crate) idle_since: Ns,
@@ -136,6 +143,10 @@ impl Cpu {
             ksoftirqd,
             stopper,
             online: true,
+            ready: true,
+            parking: false,
+            parked: false,
+            leaving: false,
             idle_mean: 0,
             idle_since: 0,
             next_balance: 0,

@@ -58,11 +58,20 @@ impl Core {
     pub(crate) fn defer(&mut self, line: u32, to: Deferral) {
         let cpu = self.here();
         self.cpu(cpu).books.deferrals += 1;
-        self.trace.note(self.now, cpu, What::Deferred { line });
+        self.note(What::Deferred { line });
         if self.line(line).poll_disable {
             return;
         }
         match to {
+            Deferral::Hold | Deferral::Cpu if !self.cpus[cpu as usize].ready => {
+                let now = Instant::from_nanos(self.now);
+                let policies = &mut self.cpu(cpu).policies;
+                match to {
+                    Deferral::Hold => policies.timer.on_release(),
+                    _ => policies.ledger.leave(now),
+                }
+                self.poll_sched(line);
+            }
             Deferral::Thread => (),
             Deferral::Softirq => self.poll_sched(line),
             Deferral::Work => self.queue_work(line),
@@ -130,13 +139,7 @@ impl Core {
             return;
         }
         self.cpu(cpu).listed.push_back(line);
-        let completer = match self.cpu(cpu).completer {
-            Some(completer) => completer,
-            None => {
-                let completer = self.spawn(Kind::Completer(cpu), cpu);
-                *self.cpu(cpu).completer.insert(completer)
-            }
-        };
+        let completer = self.completer(cpu);
         self.wake(completer);
     }
 
@@ -184,6 +187,23 @@ impl Core {
     /// Whether nobody but the running task wants `cpu` (`single_task_running()`).
     pub(crate) fn is_alone(&self, cpu: u32) -> bool {
         self.cpus[cpu as usize].queue.is_empty()
+    }
+
+    /// The next line that a completion thread that parks leaves to its softirq poller.
+    pub(crate) fn unlist(&mut self, cpu: u32) -> Option<u32> {
+        let line = self.cpu(cpu).listed.pop_front()?;
+        self.line(line).listed = false;
+        Some(line)
+    }
+
+    /// The completion thread of `cpu` has parked.
+    pub(crate) fn on_parked(&mut self, cpu: u32) {
+        let now = Instant::from_nanos(self.now);
+        let this = self.cpu(cpu);
+        this.policies.timer.on_release();
+        this.policies.ledger.leave(now);
+        this.hold_seq = this.hold_seq.wrapping_add(1);
+        this.parked = true;
     }
 
     /// Schedules the softirq poller of a line after a while.

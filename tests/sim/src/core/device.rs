@@ -26,6 +26,8 @@ pub(crate) enum Place {
     Device,
     Posted,
     Taken,
+    /// The controller was reset.
+    Forgotten,
 }
 
 /// A request.
@@ -35,6 +37,8 @@ pub(crate) struct Request {
     pub(crate) line: u32,
     pub(crate) job: u32,
     pub(crate) place: Place,
+    /// How often it was forgotten.
+    epoch: u32,
 }
 
 /// A job: keeps requests outstanding.
@@ -95,10 +99,44 @@ impl Core {
         owner.next_file = (owner.next_file + 1) % owner.files;
         owner.outstanding += 1;
         let request = self.new_request(line, job, began);
-        self.checker.submitted(request);
-        let at = self.service(line);
-        self.heap.plan(at, Event::Posted { request });
+        self.checker.submitted(line, request);
+        self.begin_service(request);
         true
+    }
+
+    fn begin_service(&mut self, request: u32) {
+        let Request { line, epoch, .. } = self.requests[request as usize];
+        let at = self.service(line);
+        self.heap.plan(at, Event::Posted { request, epoch });
+    }
+
+    /// A reset: the device forgets what it was asked for on `line`, and what nobody took.
+    pub(crate) fn forget(&mut self, line: u32) {
+        let now = self.now;
+        let this = self.line(line);
+        this.posted.clear();
+        let controller = this.controller as usize;
+        self.controllers[controller].free_at = now;
+        for request in self.requests.iter_mut().filter(|this| this.line == line) {
+            if matches!(request.place, Place::Device | Place::Posted) {
+                request.place = Place::Forgotten;
+                request.epoch = request.epoch.wrapping_add(1);
+            }
+        }
+    }
+
+    /// After a reset: the device is asked again.
+    pub(crate) fn ask_again(&mut self, line: u32) {
+        for request in 0..self.requests.len() {
+            let this = &mut self.requests[request];
+            if this.line != line || this.place != Place::Forgotten {
+                continue;
+            }
+            this.place = Place::Device;
+            if !self.strikes(Plant::ForgetsRequest) {
+                self.begin_service(u32::try_from(request).unwrap_or(u32::MAX));
+            }
+        }
     }
 
     fn new_request(&mut self, line: u32, job: u32, began: Ns) -> u32 {
@@ -107,9 +145,11 @@ impl Core {
             line,
             job,
             place: Place::Device,
+            epoch: 0,
         };
         if let Some(free) = self.free.pop() {
-            self.requests[free as usize] = request;
+            let epoch = self.requests[free as usize].epoch;
+            self.requests[free as usize] = Request { epoch, ..request };
             return free;
         }
         self.requests.push(request);
@@ -144,8 +184,15 @@ impl Core {
     }
 
     /// The device posts a completion.
-    pub(crate) fn on_posted(&mut self, request: u32) {
-        let line = self.requests[request as usize].line;
+    pub(crate) fn on_posted(&mut self, request: u32, epoch: u32) {
+        let Request {
+            line,
+            epoch: newest,
+            ..
+        } = self.requests[request as usize];
+        if epoch != newest {
+            return;
+        }
         self.requests[request as usize].place = Place::Posted;
         self.line(line).posted.push_back(request);
         self.send(line);
@@ -200,9 +247,7 @@ impl Core {
     }
 
     pub(crate) fn end_drain(&mut self, line: u32, found: u32) {
-        let cpu = self.here();
-        self.trace
-            .note(self.now, cpu, What::Drained { line, found });
+        self.note(What::Drained { line, found });
         self.checker.drain_ends(line);
         let this = self.line(line);
         this.drainers -= 1;

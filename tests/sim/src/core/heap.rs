@@ -13,12 +13,14 @@ use std::{
 pub(crate) enum Event {
     /// The context on top of this CPU has spent what it had to, unless it was interrupted since.
     CpuDone { cpu: u32, seq: u32 },
-    /// The device posts the completion of a request.
-    Posted { request: u32 },
+    /// The device posts the completion of a request, unless it was reset since.
+    Posted { request: u32, epoch: u32 },
     /// A message reaches the interrupt controller.
     Message { line: u32 },
     /// A posted mask reaches the device, unless it was undone since.
     MaskLands { line: u32, seq: u32 },
+    /// A late unmask reaches the device, unless another write did since.
+    UnmaskLands { line: u32, seq: u32 },
     /// The tick of a CPU, unless it was stopped since.
     Tick { cpu: u32, seq: u32 },
     /// The watchdog's timer of a CPU.

@@ -26,6 +26,12 @@ pub(crate) struct Line {
     device_masked: bool,
     /// A message was due while it was.
     latched: bool,
+    /// An unmask is on its way to the device.
+    unmasking: bool,
+    /// The line is not requested.
+    shut: bool,
+    /// A task that drains, or that frees and requests the line.
+    pub(crate) lifecycle: bool,
     /// Posted masks that are under way have this number or an older one.
     mask_seq: u32,
     /// The interrupt controller of the CPU has it masked.
@@ -113,6 +119,9 @@ impl Line {
             cpu,
             device_masked: false,
             latched: false,
+            unmasking: false,
+            shut: false,
+            lifecycle: false,
             mask_seq: 0,
             parent_masked: false,
             parent_pending: false,
@@ -154,6 +163,11 @@ impl Line {
         self.queued
     }
 
+    /// An unmask is on its way to the device, which may have kept a message.
+    pub(crate) fn is_unmasking(&self) -> bool {
+        self.unmasking
+    }
+
     /// Handler or thread runs, or is bound to.
     pub(crate) fn is_busy(&self) -> bool {
         self.in_progress || self.thread_busy
@@ -173,9 +187,13 @@ impl Core {
         if this.device_masked {
             this.latched |= latches;
             this.excused |= !latches;
+            let latched = latches;
+            self.note(What::Kept { line, latched });
             return;
         }
-        if self.random.chance(self.faults.lost) {
+        let lost = self.random.chance(self.faults.lost);
+        self.note(What::Sent { line, lost });
+        if lost {
             self.counts.lost += 1;
             self.line(line).excused = true;
             return;
@@ -204,6 +222,9 @@ impl Core {
     /// A message reaches the interrupt controller.
     pub(crate) fn on_message(&mut self, line: u32) {
         let this = self.line(line);
+        if this.shut {
+            return;
+        }
         if this.queued || this.parent_masked {
             this.parent_pending |= this.parent_masked;
             return;
@@ -217,9 +238,13 @@ impl Core {
     pub(crate) fn flow_enter(&mut self, line: u32) -> bool {
         let this = self.line(line);
         this.queued = false;
+        if this.shut {
+            return false;
+        }
         if this.depth != 0 || this.in_progress {
             this.replay = true;
             this.counts.absorbed += 1;
+            self.note(What::Absorbed { line });
             return false;
         }
         this.in_progress = true;
@@ -233,6 +258,7 @@ impl Core {
             self.line(line).parent_masked = true;
             return self.machine.costs.mask_parent;
         }
+        self.settle_unmask(line);
         if std::mem::replace(&mut self.line(line).device_masked, true) {
             0
         } else {
@@ -255,8 +281,7 @@ impl Core {
 
     /// The handler begins.
     pub(crate) fn note_entry(&mut self, line: u32) -> Entered {
-        let cpu = self.here();
-        self.trace.note(self.now, cpu, What::Handler { line });
+        self.note(What::Handler { line });
         Entered {
             at: self.now,
             owned: self.is_owned(line),
@@ -286,6 +311,7 @@ impl Core {
             took,
             useful: drained || owned || begin.owned || answer == Handled::WakeThread,
         };
+        self.note(What::Answered { line, wanted });
         self.checker.answered(self.now, line, answer);
     }
 
@@ -303,9 +329,15 @@ impl Core {
         self.checker.disabled(line);
         let this = self.line(line);
         this.depth += 1;
-        if this.depth != 1 {
+        let depth = this.depth;
+        self.note(What::Masked { line, depth });
+        if depth != 1 {
             return lazy;
         }
+        if matches!(how, Mask::Sync | Mask::Nowait) {
+            self.settle_unmask(line);
+        }
+        let this = self.line(line);
         match how {
             Mask::Lazy => lazy,
             Mask::Sync => {
@@ -341,7 +373,9 @@ impl Core {
         let lazy = self.machine.costs.mask_lazy;
         let this = self.line(line);
         this.depth -= 1;
-        if this.depth != 0 {
+        let depth = this.depth;
+        self.note(What::Unmasked { line, depth });
+        if depth != 0 {
             return (lazy, false);
         }
         let cost = lazy + self.unmask_chip(line);
@@ -354,12 +388,19 @@ impl Core {
         let costs = &self.machine.costs;
         let (posted, parent) = (costs.mask_posted, costs.mask_parent);
         let mut cost = 0;
+        let races = self.random.chance(self.faults.races);
+        let late = self.faults.late_ns.max(1);
         let this = self.line(line);
         this.mask_seq = this.mask_seq.wrapping_add(1);
-        if std::mem::take(&mut this.device_masked) {
+        if this.device_masked {
             cost += posted;
-            if std::mem::take(&mut this.latched) {
-                self.send(line);
+            this.unmasking = true;
+            if races {
+                let seq = this.mask_seq;
+                let at = self.now + self.random.below(late) + 1;
+                self.heap.plan(at, Event::UnmaskLands { line, seq });
+            } else {
+                self.settle_unmask(line);
             }
         }
         let this = self.line(line);
@@ -370,6 +411,43 @@ impl Core {
             }
         }
         cost
+    }
+
+    pub(crate) fn on_unmask_lands(&mut self, line: u32, seq: u32) {
+        if self.line(line).mask_seq == seq {
+            self.settle_unmask(line);
+        }
+    }
+
+    /// An unmask that is under way is at the device, at the latest before another write.
+    fn settle_unmask(&mut self, line: u32) {
+        let this = self.line(line);
+        if !std::mem::take(&mut this.unmasking) {
+            return;
+        }
+        this.device_masked = false;
+        if std::mem::take(&mut this.latched) {
+            self.send(line);
+        }
+    }
+
+    /// The interrupt of a line is freed: nothing comes, and all of its disables are forgotten.
+    pub(crate) fn shut(&mut self, line: u32) {
+        self.settle_unmask(line);
+        self.checker.freed(line);
+        let this = self.line(line);
+        this.shut = true;
+        this.device_masked = true;
+        this.depth = 0;
+        this.replay = false;
+        this.parent_masked = false;
+        this.parent_pending = false;
+    }
+
+    /// The interrupt of a line is requested again.
+    pub(crate) fn open(&mut self, line: u32) {
+        self.line(line).shut = false;
+        let _ = self.unmask_chip(line);
     }
 
     /// The interrupt thread has nothing more to do, unless it was woken meanwhile.
@@ -400,8 +478,6 @@ impl Core {
 
     /// The line's interrupts go to another CPU from now on.
     pub(crate) fn move_line(&mut self, line: u32) {
-        let cpus = u64::from(self.world.cpus);
-        let cpu = u32::try_from(self.random.below(cpus)).unwrap_or(0);
-        self.line(line).cpu = cpu;
+        self.line(line).cpu = self.any_online();
     }
 }

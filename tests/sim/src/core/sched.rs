@@ -18,7 +18,10 @@ use super::{
     },
     Core, //
 };
-use crate::Ns;
+use crate::{
+    trace::What,
+    Ns, //
+};
 
 /// Mean idle time from which a CPU looks for tasks elsewhere.
 const WORTH_A_PULL: Ns = 500_000;
@@ -110,6 +113,12 @@ impl Core {
             (task.pinned, task.cpu)
         };
         let here = self.here();
+        if self.tasks[id as usize].is_per_cpu() {
+            return last;
+        }
+        if !self.cpus[last as usize].online {
+            return self.any_online();
+        }
         if pinned || self.is_vacant(last) {
             return last;
         }
@@ -253,6 +262,8 @@ impl Core {
             Some(id) => self.begin_run(id),
             None => self.enter_idle(cpu),
         }
+        let what = next.map_or(What::Idle, |id| self.tasks[id as usize].kind.runs(id));
+        self.trace.note(self.now, cpu, what);
         if was_idle && next.is_some() {
             self.leave_idle(cpu);
         }
@@ -300,7 +311,8 @@ impl Core {
     ///
     /// Not one whose idle times are so short that it would not pay.
     fn pull(&mut self, cpu: u32) {
-        if self.cpus[cpu as usize].idle_mean < WORTH_A_PULL {
+        let this = &self.cpus[cpu as usize];
+        if !this.online || this.idle_mean < WORTH_A_PULL {
             return;
         }
         let from = (0..self.cpus.len()).find(|&other| self.movable(other).is_some());
@@ -329,6 +341,22 @@ impl Core {
             self.cpus[from].unwant(now);
         }
         self.enqueue(id, to);
+    }
+
+    /// A task that waits is sent to another CPU, whether it may or not.
+    pub(super) fn push_away(&mut self, id: u32, to: u32) {
+        let from = self.tasks[id as usize].cpu;
+        let ordinary = self.tasks[id as usize].is_ordinary();
+        self.pause(from);
+        let now = self.now;
+        let this = self.cpu(from);
+        this.queue.fair.retain(|&other| other != id);
+        this.queue.fifo.retain(|&other| other != id);
+        if ordinary {
+            this.unwant(now);
+        }
+        self.enqueue(id, to);
+        self.press(to, id);
     }
 
     /// The tick of a CPU looks at its tasks.

@@ -3,7 +3,10 @@
 //! Tasks.
 
 use super::cpu::Act;
-use crate::Ns;
+use crate::{
+    trace::What,
+    Ns, //
+};
 use std::collections::VecDeque;
 
 /// What a task does, which is also how its coroutine is made.
@@ -27,6 +30,23 @@ pub(crate) enum Kind {
     Control(Meddling),
 }
 
+impl Kind {
+    /// The note that task `id`, of this kind, runs.
+    pub(crate) fn runs(self, id: u32) -> What {
+        let (task, number) = match self {
+            Self::Job(job) => ("job", job),
+            Self::Hog => ("hog, task", id),
+            Self::Ksoftirqd(cpu) => ("ksoftirqd", cpu),
+            Self::Stopper(cpu) => ("stopper", cpu),
+            Self::Thread(line) => ("interrupt thread of line", line),
+            Self::Worker => ("worker, task", id),
+            Self::Completer(cpu) => ("completion thread of CPU", cpu),
+            Self::Control(_) => ("control, task", id),
+        };
+        What::Runs { task, number }
+    }
+}
+
 /// What a task does to lines, now and then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meddling {
@@ -38,16 +58,25 @@ pub(crate) enum Meddling {
     Peek,
     /// Moves a line to another CPU.
     Move,
+    /// Gives them another policy.
+    Switch,
+    /// Resets a controller, again and again.
+    Storm,
+    /// Takes a CPU away.
+    Unplug,
     /// Drains what nobody came for: the timeout of a request.
     Rescue,
 }
 
 impl Meddling {
-    pub(crate) const ALL: [Self; 5] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Reset,
         Self::Freeze,
         Self::Peek,
         Self::Move,
+        Self::Switch,
+        Self::Storm,
+        Self::Unplug,
         Self::Rescue,
     ];
 }
@@ -104,6 +133,14 @@ impl Task {
             ran: 0,
             sleep_seq: 0,
         }
+    }
+
+    /// Belongs to its CPU for ever.
+    pub(crate) fn is_per_cpu(&self) -> bool {
+        matches!(
+            self.kind,
+            Kind::Ksoftirqd(_) | Kind::Stopper(_) | Kind::Completer(_)
+        )
     }
 
     /// One of those that completions may make wait.
