@@ -70,7 +70,7 @@ impl Hunt<'_> {
             if !outcome.violations.is_empty() {
                 self.broken.fetch_min(seed, Ordering::Relaxed);
             }
-            if done % 100 == 0 && std::io::stderr().is_terminal() {
+            if done.is_multiple_of(100) && std::io::stderr().is_terminal() {
                 let seconds = self.elapsed().as_secs();
                 eprint!("\r{done} seeds, {seconds} s ");
             }
