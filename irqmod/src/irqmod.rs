@@ -42,6 +42,7 @@
 
 #![no_std]
 #![deny(unsafe_code)]
+#![cfg_attr(CONFIG_RUST_IRQMOD_KUNIT_TEST, feature(used_with_arg))]
 
 #[cfg(not(panic = "abort"))]
 extern crate std;

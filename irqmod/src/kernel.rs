@@ -21,6 +21,8 @@ mod platform;
 mod poll_timer;
 mod serve;
 mod switch;
+#[cfg(CONFIG_RUST_IRQMOD_KUNIT_TEST)]
+mod tests;
 mod thread;
 mod work;
 

@@ -281,6 +281,30 @@ fn miss_03_the_look_after_the_unmask_defers_again() {
 }
 
 #[test]
+fn miss_02_a_task_finds_what_no_interrupt_told() {
+    for name in Config::NAMES {
+        let rig = Rig::parsed(name);
+        // The interrupt comes before its completion, and nobody is left to find that.
+        rig.interrupt();
+        rig.settle();
+        rig.queue.post(3);
+        assert!(!rig.is_deferred(), "{name}");
+        assert_eq!(rig.exclusive(), 3, "{name}");
+        // It comes, but who was to drain is late.
+        rig.queue.post(3);
+        rig.interrupt();
+        let left = rig.queue.waiting();
+        assert_eq!(rig.exclusive(), left, "{name}");
+        rig.settle();
+        rig.queue.post(1);
+        rig.interrupt();
+        rig.settle();
+        assert_eq!(rig.queue.waiting(), 0, "{name}: the queue goes on");
+        common::finish(&rig);
+    }
+}
+
+#[test]
 fn miss_04_interrupt_while_owned_leaves_the_queue_alone() {
     for rig in [Rig::resched(1), Rig::threaded()] {
         rig.queue.post(3);

@@ -6,6 +6,7 @@ mod cost;
 mod data;
 mod deferral;
 mod faults;
+mod kunit;
 mod load;
 mod modules;
 mod nowait;
@@ -22,6 +23,7 @@ pub(crate) fn all() -> Vec<Case> {
     all.extend(data::all());
     all.extend(policies::all());
     all.extend(nowait::all());
+    all.extend(kunit::all());
     all.extend(cost::all());
     all.extend(teardown::all());
     all.extend(deferral::all());

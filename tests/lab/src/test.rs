@@ -174,7 +174,6 @@ const EXTRA: &[&str] = &[
     "debug-deferred-",
     "debug-switch",
     "debug-unload",
-    "nowait-kunit",
     "copies-resched",
     "hotplug-rate",
     "deferred-reset-flood",

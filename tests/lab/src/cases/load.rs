@@ -52,6 +52,16 @@ impl Load {
             .set("runtime", seconds)
     }
 
+    /// Reads one block after the other, none of which may be late.
+    pub(crate) fn alone(requests: u32) -> Self {
+        Self::new("qd1", "randread")
+            .set("bs", 4096)
+            .set("ioengine", "io_uring")
+            .set("iodepth", 1)
+            .set("number_ios", requests)
+            .set("max_latency", "5s")
+    }
+
     /// The shell command.
     pub(crate) fn command(&self) -> String {
         format!("fio {}", self.words.join(" "))

@@ -25,7 +25,6 @@ use crate::{
         Result, //
     },
     host,
-    kernel::Flavour,
     test::{
         Case,
         Context,
@@ -47,8 +46,6 @@ use std::{
 pub(crate) fn all() -> Vec<Case> {
     let about = "a mask is one write to the vector table and no read; a lazy one reads";
     let mut all = vec![Case::new("nowait-writes", &[], about, writes)];
-    let about = "KUnit: the interrupt core's tests of it, with lockdep";
-    all.push(Case::new("nowait-kunit", &[], about, kunit));
     let about = "requests a second with each mask, in virtual time";
     all.push(Case::new("nowait-cost", &[], about, cost));
     let about = "an interrupt that is late is kept, costs no access, and is replayed; reset then";
@@ -74,31 +71,6 @@ pub(crate) fn all() -> Vec<Case> {
         ));
     }
     all
-}
-
-const SUITE: &str = "kunit.enable=1 kunit.autorun=1 kunit.filter_glob=irq_test_cases.irq_[mn]*";
-
-/// The tests that this chooses: `irq_nowait_*` and `irq_mask_path_*`.
-const KUNIT: u32 = 5;
-
-/// On the kernel with lockdep, and with raw locks told from others as PREEMPT_RT does.
-fn kunit(context: &Context<'_>) -> Result<Outcome> {
-    let vm = Vm::new("nowait-kunit").cmdline(SUITE);
-    let guest = vm.boot(context.lab, context.kernel(Flavour::Debug)?)?;
-    let log = guest.console()?;
-    let is_result = |line: &&str| line.contains("ok ") && line.contains(" irq_");
-    let (passed, failed): (Vec<_>, Vec<_>) = log
-        .lines()
-        .filter(is_result)
-        .partition(|line| !line.contains("not ok "));
-    let ours = |line: &&&str| line.contains(" irq_nowait_") || line.contains(" irq_mask_path_");
-    let count = passed.iter().filter(ours).count();
-    let right = failed.is_empty() && u32::try_from(count) == Ok(KUNIT);
-    expect("pass the core's tests", right, (&failed, &passed))?;
-    let faults = guest.d1(0)?;
-    expect("kernel log (D1)", faults.is_empty(), &faults)?;
-    guest.power_off()?;
-    Ok(Outcome::pass(format!("{} lines say ok", passed.len())))
 }
 
 /// Accesses to the vector table, as the emulator saw them.
@@ -321,13 +293,7 @@ fn load(context: &Context<'_>, name: &str, driver: Driver) -> Result<Outcome> {
     rig.sh(&verify.set("cpus_allowed", "1-3").command())?;
     storm(&mut rig, 64, context.count(2, 20))?;
     let requests = context.count(3_000, 100_000);
-    let load = Load::new("qd1", "randread")
-        .set("bs", 4096)
-        .set("ioengine", "io_uring")
-        .set("iodepth", 1)
-        .set("number_ios", requests)
-        .set("max_latency", "5s");
-    rig.sh(&load.command())?;
+    rig.sh(&Load::alone(requests).command())?;
     let masks = masks(&mut rig, "masks")?;
     expect("mask at all", masks > 0, masks)?;
     let unhandled = rig.sh(

@@ -167,13 +167,7 @@ fn missed(context: &Context<'_>, driver: Driver) -> Result<Outcome> {
     let disk = Disk::null("d0", 1 << 30).set("dbcs", "off");
     let mut rig = Plan::with_disks(&name, driver, [disk], None).start(context)?;
     let requests = context.count(10_000, 100_000);
-    let load = Load::new("qd1", "randread")
-        .set("bs", 4096)
-        .set("ioengine", "io_uring")
-        .set("iodepth", 1)
-        .set("number_ios", requests)
-        .set("max_latency", "5s");
-    rig.sh(&load.command())?;
+    rig.sh(&Load::alone(requests).command())?;
     rig.finish()?;
     Ok(Outcome::pass(format!(
         "{requests} requests (full: 100000), each within 5 s"
