@@ -11,7 +11,10 @@ mod load;
 mod modules;
 mod nowait;
 mod policies;
+mod power;
 mod rig;
+mod shapes;
+mod silent;
 mod switch;
 mod teardown;
 
@@ -22,11 +25,14 @@ pub(crate) fn all() -> Vec<Case> {
     let mut all = modules::all();
     all.extend(data::all());
     all.extend(policies::all());
+    all.extend(shapes::all());
+    all.extend(silent::all());
     all.extend(nowait::all());
     all.extend(kunit::all());
     all.extend(cost::all());
     all.extend(teardown::all());
     all.extend(deferral::all());
+    all.extend(power::all());
     all.extend(switch::all());
     all.extend(faults::all());
     all

@@ -24,6 +24,8 @@ pub(crate) struct Disk {
     id: String,
     backing: Backing,
     port: bool,
+    /// Requests a second at most.
+    limit: Option<u32>,
     properties: Vec<(String, String)>,
 }
 
@@ -44,6 +46,7 @@ impl Disk {
             id: id.to_owned(),
             backing,
             port: false,
+            limit: None,
             properties: Vec::new(),
         }
     }
@@ -57,6 +60,12 @@ impl Disk {
     /// Number of I/O queue pairs that the controller offers.
     pub(crate) fn ioqpairs(self, pairs: u32) -> Self {
         self.set("max_ioqpairs", pairs)
+    }
+
+    /// Has it complete no more than so many requests a second.
+    pub(crate) fn throttled(mut self, requests: u32) -> Self {
+        self.limit = Some(requests);
+        self
     }
 
     /// Puts the controller behind a port of its own, so that it can be unplugged.
@@ -88,7 +97,14 @@ impl Disk {
 
     /// QEMU's words; `index` makes slot numbers unique.
     pub(crate) fn words(&self, index: usize) -> Vec<String> {
-        let mut words = vec!["-blockdev".to_owned(), self.blockdev().to_string()];
+        let mut words = Vec::new();
+        if let Some(requests) = self.limit {
+            let group = self.group();
+            words.push("-object".into());
+            words.push(format!("throttle-group,id={group},x-iops-total={requests}"));
+        }
+        words.push("-blockdev".into());
+        words.push(self.blockdev().to_string());
         if self.port {
             let port = self.port_id();
             let number = index + 1;
@@ -110,8 +126,21 @@ impl Disk {
         format!("{}-port", self.id)
     }
 
+    fn group(&self) -> String {
+        format!("{}-group", self.id)
+    }
+
     fn blockdev(&self) -> Value {
-        let node = self.node();
+        match self.limit {
+            None => self.behind(self.node()),
+            Some(_) => json!({
+                "driver": "throttle", "node-name": self.node(), "throttle-group": self.group(),
+                "file": self.behind(format!("{}-file", self.id)),
+            }),
+        }
+    }
+
+    fn behind(&self, node: String) -> Value {
         match &self.backing {
             Backing::Null { bytes } => json!({
                 "driver": "null-co", "node-name": node, "size": bytes, "read-zeroes": true,
@@ -153,5 +182,14 @@ mod tests {
         assert_eq!(device["mqes"], 3);
         assert_eq!(device["dbcs"], false);
         assert_eq!(device["bus"], "d0-port");
+    }
+
+    #[test]
+    fn a_throttle_comes_before_the_disk_behind_it() {
+        let words = Disk::null("d0", 4096).throttled(20).words(0);
+        assert_eq!(words[1], "throttle-group,id=d0-group,x-iops-total=20");
+        let node: Value = serde_json::from_str(&words[3]).unwrap();
+        assert_eq!(node["node-name"], "d0-node");
+        assert_eq!(node["file"]["driver"], "null-co");
     }
 }

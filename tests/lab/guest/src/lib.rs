@@ -9,6 +9,7 @@ pub mod canary;
 pub mod edu;
 pub mod gate;
 pub mod load;
+pub mod msix;
 pub mod proc;
 pub mod report;
 pub mod reread;

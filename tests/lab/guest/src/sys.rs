@@ -164,3 +164,67 @@ impl Drop for Pages {
         unsafe { libc::munmap(self.start.cast(), self.len) };
     }
 }
+
+/// One 32-bit register of a device, mapped from a file; unmapped on drop.
+pub struct Registers {
+    page: *mut u8,
+    offset: usize,
+}
+
+/// What a mapping begins at a multiple of.
+const PAGE: u64 = 4096;
+
+impl Registers {
+    /// Maps the register at this offset of a device's region.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if the offset is no multiple of 4, and what the system says of the mapping.
+    pub fn map(region: &File, offset: u64) -> io::Result<Self> {
+        if !offset.is_multiple_of(4) {
+            return Err(io::Error::from_raw_os_error(libc::EINVAL));
+        }
+        let start = libc::off_t::try_from(offset - offset % PAGE).map_err(io::Error::other)?;
+        // SAFETY: A new shared mapping touches no existing memory.
+        let page = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                PAGE as usize,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                region.as_raw_fd(),
+                start,
+            )
+        };
+        if page == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self {
+            page: page.cast(),
+            offset: (offset % PAGE) as usize,
+        })
+    }
+
+    fn register(&self) -> *mut u32 {
+        self.page.wrapping_add(self.offset).cast()
+    }
+
+    /// Reads the register.
+    pub fn read(&self) -> u32 {
+        // SAFETY: Inside the mapping and aligned, by `map`.
+        unsafe { self.register().read_volatile() }
+    }
+
+    /// Writes the register.
+    pub fn write(&self, value: u32) {
+        // SAFETY: Inside the mapping and aligned, by `map`.
+        unsafe { self.register().write_volatile(value) }
+    }
+}
+
+impl Drop for Registers {
+    fn drop(&mut self) {
+        // SAFETY: The mapping was made by `map` and is unmapped once.
+        unsafe { libc::munmap(self.page.cast(), PAGE as usize) };
+    }
+}

@@ -49,9 +49,38 @@ pub(crate) fn all() -> Vec<Case> {
             body,
         ));
     }
+    let about = "polled queues, pollers, resets and lost completions take their locks alike";
+    all.push(Case::new("debug-polled", &["POLL-03"], about, polled));
     let about = "the module goes while requests are outstanding, under each policy in turn";
     all.push(Case::new("debug-unload", &["TEAR-10"], about, unload));
     all
+}
+
+/// Everything that takes the lock of a queue, in the sight of lockdep: task context by polling and by
+/// timeouts, softirqs by the poller, resets by reaping.
+fn polled(context: &Context<'_>) -> Result<Outcome> {
+    let rounds = context.count(2, 20);
+    let plan = Plan::new("debug-polled", Driver::Rust("irqpoll"))?;
+    let mut rig = plan
+        .flavour(Flavour::Debug)
+        .parameters("poll_queues=1")
+        .allow(PROVOKED)
+        .start(context)?;
+    rig.sh(PREPARE)?;
+    let polling = Load::read(32, 1, 2).set("hipri", 1).command();
+    for _ in 0..rounds {
+        rig.sh(&format!("{polling} && {LOSE}"))?;
+        rig.sh(&format!("{} && {RESET}", Load::read(32, 1, 1).command()))?;
+        let job = rig.guest.spawn(&polling)?;
+        rig.sh(&format!("sleep 0.5; {RESET}"))?;
+        rig.guest.wait(job, LIMIT)?;
+    }
+    let polls = rig.sh("cat /sys/block/nvme0n1/queue/io_poll")?;
+    rig.finish()?;
+    match polls.trim() {
+        "1" => Ok(Outcome::pass(format!("{rounds} rounds (full: 20)"))),
+        other => Err(Failure::new("look for polled queues", other)),
+    }
 }
 
 fn unload(context: &Context<'_>) -> Result<Outcome> {

@@ -12,6 +12,19 @@ wait_for() { # wait_for SECONDS TEST...
 	done
 }
 
+# Hundredths of a second since boot.
+centi() { read -r up _ < /proc/uptime; echo ${up%.*}${up#*.}; }
+
+within() { # within SECONDS COMMAND...: the command has to end so soon
+	limit=$(($1 * 100)); shift
+	began=$(centi)
+	"$@" || return
+	took=$(($(centi) - began))
+	[ $took -le $limit ] || { echo "took ${took}0 ms: $*"; return 1; }
+}
+
+write() { echo "$1" > $2; }
+
 # A node may still be that of a disk that is just going, and so may its queue.
 wait_disk() { wait_for 30 set_up ${1:-$DISK}; }
 set_up() { [ -b $1 ] && set_scheduler; }

@@ -12,7 +12,10 @@ use crate::{
     guest::Guest,
     kernel::Flavour,
     own,
-    test::Context,
+    test::{
+        Context,
+        Outcome, //
+    },
     vm::Vm, //
 };
 use irqmod::policy::Config;
@@ -63,14 +66,21 @@ const EAGER: &[&str] = &[
     "fair:share_percent=10,window_us=500",
 ];
 
-/// Ours with each policy that [`POLICIES`] has not: they run the short forms of a few cases.
-pub(crate) fn more() -> Vec<Driver> {
-    let common = |policy: &&&'static str| !POLICIES.contains(&Driver::Rust(policy));
+/// Each policy that the library has, made to act.
+pub(crate) fn acting() -> impl Iterator<Item = &'static str> {
     let eager = |name: &&'static str| {
         let words = EAGER.iter().find(|words| policy_name(words) == *name);
-        Driver::Rust(words.unwrap_or(name))
+        *words.unwrap_or(name)
     };
-    Config::NAMES.iter().filter(common).map(eager).collect()
+    Config::NAMES.iter().map(eager)
+}
+
+/// Ours with each policy that [`POLICIES`] has not: they run the short forms of a few cases.
+pub(crate) fn more() -> Vec<Driver> {
+    let drivers = acting().map(Driver::Rust);
+    drivers
+        .filter(|driver| !POLICIES.contains(driver))
+        .collect()
 }
 
 /// A policy without its keys.
@@ -241,6 +251,28 @@ impl Rig {
             return Ok(());
         }
         Err(Failure::new(what, text.trim()).log(self.guest.console_path()))
+    }
+}
+
+/// Runs a case in which memory of a device comes and goes while several CPUs are emulated at once:
+/// QEMU 10 sometimes fails an assertion of its own then. Once more if it did. A guest that panics
+/// leaves no such line.
+pub(crate) fn with_patience(
+    context: &Context<'_>,
+    start: impl Fn() -> Result<Rig>,
+    body: impl Fn(Rig) -> Result<Outcome>,
+) -> Result<Outcome> {
+    let rig = start()?;
+    let log = rig.guest.console_path().with_file_name("qemu.log");
+    match body(rig) {
+        Err(_) if fs::read_to_string(&log).is_ok_and(|said| said.contains("Assertion `")) => {
+            context.lab.say(&format!(
+                "the emulator failed an assertion, see {}; again",
+                log.display()
+            ));
+            body(start()?)
+        }
+        done => done,
     }
 }
 

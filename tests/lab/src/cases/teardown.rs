@@ -4,6 +4,7 @@
 
 use super::{
     load::Load,
+    rig,
     rig::{
         Driver,
         Plan,
@@ -25,8 +26,6 @@ use crate::{
         Outcome, //
     },
 };
-use std::fs;
-
 const IDS: &[&str] = &["TEAR-01", "TEAR-02", "TEAR-08", "POLL-02", "RUST-02"];
 
 /// The cases.
@@ -166,20 +165,7 @@ fn rebind(context: &Context<'_>, driver: Driver) -> Result<Outcome> {
 
 fn replug(context: &Context<'_>, driver: Driver) -> Result<Outcome> {
     let start = || Plan::new(&format!("replug-{}", driver.name()), driver)?.start(context);
-    let rig = start()?;
-    let log = rig.guest.console_path().with_file_name("qemu.log");
-    match replug_rounds(context, rig) {
-        // QEMU 10 sometimes fails an assertion of its own when a device goes while several CPUs
-        // are emulated at once. A guest that panics leaves no such line.
-        Err(_) if fs::read_to_string(&log).is_ok_and(|said| said.contains("Assertion `")) => {
-            context.lab.say(&format!(
-                "the emulator failed an assertion, see {}; again",
-                log.display()
-            ));
-            replug_rounds(context, start()?)
-        }
-        done => done,
-    }
+    rig::with_patience(context, start, |rig| replug_rounds(context, rig))
 }
 
 fn replug_rounds(context: &Context<'_>, mut rig: Rig) -> Result<Outcome> {
