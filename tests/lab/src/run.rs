@@ -47,6 +47,11 @@ use result::{
 };
 use std::{
     fs,
+    path,
+    path::{
+        Path,
+        PathBuf, //
+    },
     time::Instant, //
 };
 use verdict::Outcome;
@@ -62,9 +67,12 @@ pub(crate) fn main(lab: &Lab, args: &RunArgs) -> Result<()> {
     }
     let kernel = kernel::get(lab, Flavour::Base, &args.from)?;
     if lab.dry_run {
-        tell(lab, &plan, args);
+        tell(lab, &plan, &folder(lab, args)?);
         return Ok(());
     }
+    // What can't be kept is better known before the rows are measured than after.
+    let out = folder(lab, args)?;
+    try_to_write(&out)?;
     let exact = exact_shares(&kernel);
     let mut job = Job {
         lab,
@@ -84,8 +92,8 @@ pub(crate) fn main(lab: &Lab, args: &RunArgs) -> Result<()> {
         rows,
         checks,
     };
-    let (json, page) = write(lab, args, &results)?;
     println!("{}", table::render(&results));
+    let (json, page) = write(&out, &results)?;
     println!("figures: {json}\npage:    {page}");
     conclude(&results)
 }
@@ -103,7 +111,7 @@ fn nothing(args: &RunArgs) -> String {
 }
 
 /// What a dry run prints.
-fn tell(lab: &Lab, plan: &Plan, args: &RunArgs) {
+fn tell(lab: &Lab, plan: &Plan, out: &Path) {
     for (row, repeat) in plan.order() {
         let key = &plan.rows[row];
         lab.would(&format!(
@@ -115,8 +123,23 @@ fn tell(lab: &Lab, plan: &Plan, args: &RunArgs) {
     }
     lab.would(&format!(
         "write results.json and index.html to {}",
-        args.out.display()
+        out.display()
     ));
+}
+
+/// Where the results go: the user's folder, seen from where the user is.
+fn folder(lab: &Lab, args: &RunArgs) -> Result<PathBuf> {
+    match &args.out {
+        Some(folder) => path::absolute(folder).at("find the folder for the results"),
+        None => Ok(lab.root.join("target/lab/run")),
+    }
+}
+
+/// Makes the folder, and a file in it.
+fn try_to_write(folder: &Path) -> Result<()> {
+    let file = folder.join("results.probe");
+    replace_file(&file, b"")?;
+    fs::remove_file(&file).at(format!("remove {}", file.display()))
 }
 
 /// A load with some policies as a test: all that is claimed of them there has to hold.
@@ -232,8 +255,7 @@ impl Job<'_> {
             }
             Err(failure) => {
                 self.lab.say(&failure.to_string());
-                let text = failure.to_string();
-                Repeat::failed(text.lines().next().unwrap_or_default().to_owned())
+                Repeat::failed(reason(&failure))
             }
         }
     }
@@ -272,6 +294,17 @@ impl Job<'_> {
     }
 }
 
+/// What went wrong and where it is told, in a line.
+fn reason(failure: &Failure) -> String {
+    let text = failure.to_string();
+    let mut lines = text.lines();
+    let first = lines.next().unwrap_or_default();
+    match lines.find(|line| line.starts_with("  log:")) {
+        Some(log) => format!("{first}; {}", log.trim()),
+        None => first.to_owned(),
+    }
+}
+
 fn summary(repeat: &Repeat) -> String {
     let status = repeat.status.unwrap_or(Status::Error);
     match (status, repeat.iops) {
@@ -290,11 +323,7 @@ fn summary(repeat: &Repeat) -> String {
 }
 
 /// Writes both files and returns their paths in words.
-fn write(lab: &Lab, args: &RunArgs, results: &Results) -> Result<(String, String)> {
-    let out = match args.out.is_absolute() {
-        true => args.out.clone(),
-        false => lab.root.join(&args.out),
-    };
+fn write(out: &Path, results: &Results) -> Result<(String, String)> {
     let json = out.join("results.json");
     let page = out.join("index.html");
     let text = serde_json::to_string_pretty(results).at("write the results")?;
@@ -347,6 +376,26 @@ mod tests {
         assert_eq!(all_hold(&checks).unwrap(), "35 claims hold");
         let empty = [("hardirq", Report::default())];
         assert!(test_alone(&empty).is_err());
+    }
+
+    #[test]
+    fn a_folder_that_takes_no_file_is_told_before_anything_runs() {
+        let file = std::env::temp_dir().join(format!("irqmod-run-{}", std::process::id()));
+        fs::write(&file, b"").unwrap();
+        let failure = try_to_write(&file.join("below")).unwrap_err();
+        assert!(failure.to_string().contains("irqmod-run-"));
+        fs::remove_file(&file).unwrap();
+        assert!(try_to_write(&file).is_ok());
+        assert_eq!(fs::read_dir(&file).unwrap().count(), 0, "nothing stays");
+        fs::remove_dir(&file).unwrap();
+    }
+
+    #[test]
+    fn a_reason_names_the_log() {
+        let failure = Failure::new("boot", "it hangs").said(vec!["a line".into()]);
+        assert_eq!(reason(&failure), "boot: it hangs");
+        let failure = failure.log("/x/console.log").repeat("again");
+        assert_eq!(reason(&failure), "boot: it hangs; log:    /x/console.log");
     }
 
     #[test]

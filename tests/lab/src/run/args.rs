@@ -16,9 +16,9 @@ use std::path::PathBuf;
 /// Words of `run`.
 #[derive(Args, Clone)]
 pub(crate) struct RunArgs {
-    /// Folder for results.json and the page.
-    #[arg(long, value_name = "DIR", default_value = "target/lab/run")]
-    pub(crate) out: PathBuf,
+    /// Folder for results.json and the page [default: target/lab/run in the checkout].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
     /// One repeat of each row and shorter loads: under six minutes from a warm cache.
     #[arg(long)]
     pub(crate) quick: bool,

@@ -20,7 +20,6 @@ use crate::{
         Failure,
         Result, //
     },
-    guest::Guest,
     kernel::Kernel,
     lab::Lab,
     vm::{
@@ -55,7 +54,8 @@ pub(crate) fn measure(
     key: &Key,
     exact_shares: bool,
 ) -> Result<Measured> {
-    let mut guest = boot(lab, kernel, plan, key, exact_shares)?;
+    let vm = describe(plan, key, exact_shares).boot_timeout(BOOT);
+    let mut guest = vm.boot(lab, kernel)?;
     let mark = guest.mark()?;
     // The load's time is the guest's; the host is slower by a factor that depends on the host.
     let limit = Duration::from_secs(300 + plan.ms(key.workload) / 10);
@@ -70,20 +70,6 @@ pub(crate) fn measure(
     // QEMU ends with `guest`: after a lockup the kernel need not be able to power off.
     drop(guest);
     Ok(measured)
-}
-
-/// Boots the guest of a row, and once more if that fails: on a busy host another program's
-/// real-time threads can keep a guest from running, which says nothing about the row.
-fn boot(lab: &Lab, kernel: &Kernel, plan: &Plan, key: &Key, exact_shares: bool) -> Result<Guest> {
-    let attempt = || {
-        describe(plan, key, exact_shares)
-            .boot_timeout(BOOT)
-            .boot(lab, kernel)
-    };
-    attempt().or_else(|failure| {
-        lab.say(&format!("{failure}\nonce more"));
-        attempt()
-    })
 }
 
 fn read(text: &str) -> Result<Report> {

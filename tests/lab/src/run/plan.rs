@@ -165,7 +165,7 @@ pub(crate) mod tests {
 
     pub(crate) fn args() -> RunArgs {
         RunArgs {
-            out: "out".into(),
+            out: None,
             quick: false,
             workload: Vec::new(),
             policy: Vec::new(),
