@@ -172,8 +172,11 @@ impl Case {
 const EXTRA: &[&str] = &[
     "debug-cpus-",
     "debug-deferred-",
-    "debug-switch",
+    "debug-level",
     "debug-unload",
+    "rebind-c",
+    "replug-c",
+    "verify-c-",
     "copies-resched",
     "hotplug-rate",
     "deferred-reset-flood",

@@ -150,17 +150,26 @@ fn plan(case: &str, driver: Driver, flavour: Flavour) -> Result<Plan> {
 
 fn hotplug(context: &Context<'_>, driver: Driver, flavour: Flavour) -> Result<Outcome> {
     let rounds = context.count(8, 50);
+    let limit = match flavour {
+        Flavour::Base => 5,
+        Flavour::Debug => 60,
+    };
     let mut rig = plan("hotplug", driver, flavour)?.start(context)?;
     let busy = Busy::start(&mut rig, 32, 4)?;
     for round in 0..rounds {
-        let cpu = 1 + round % 3;
-        let online = format!("/sys/devices/system/cpu/cpu{cpu}/online");
-        rig.sh(&format!(
-            "echo 0 > {online} && sleep 0.1 && echo 1 > {online}"
-        ))?;
+        cycle(&mut rig, 1 + round % 3, limit)?;
     }
     busy.finish(&mut rig)?;
     outcome(rig, driver, rounds)
+}
+
+/// A CPU goes down and comes up, within so many seconds each.
+pub(crate) fn cycle(rig: &mut Rig, cpu: u32, seconds: u32) -> Result<()> {
+    rig.sh(&format!(
+        "online=/sys/devices/system/cpu/cpu{cpu}/online; \
+         within {seconds} write 0 $online && sleep 0.1 && within {seconds} write 1 $online"
+    ))
+    .map(drop)
 }
 
 fn threadirqs(context: &Context<'_>, driver: Driver) -> Result<Outcome> {

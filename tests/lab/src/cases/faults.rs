@@ -5,6 +5,7 @@
 
 use super::{
     load::Load,
+    policies,
     rig::{
         self,
         Driver,
@@ -51,6 +52,16 @@ pub(crate) fn all() -> Vec<Case> {
     }
     let about = "polled queues, pollers, resets and lost completions take their locks alike";
     all.push(Case::new("debug-polled", &["POLL-03"], about, polled));
+    let about =
+        "lines that are shared are called as soon as they are requested, and when they are freed";
+    let body =
+        |context: &Context<'_>| policies::level(context, Driver::Rust("fair"), Flavour::Debug);
+    all.push(Case::new(
+        "debug-level",
+        &["TEAR-10", "TEAR-11"],
+        about,
+        body,
+    ));
     let about = "the module goes while requests are outstanding, under each policy in turn";
     all.push(Case::new("debug-unload", &["TEAR-10"], about, unload));
     all
@@ -83,23 +94,30 @@ fn polled(context: &Context<'_>) -> Result<Outcome> {
     }
 }
 
+/// Each round takes the driver off the device under load, and its module out; the next one is
+/// another policy's.
 fn unload(context: &Context<'_>) -> Result<Outcome> {
     let rounds = context.count(1, 10);
     let plan = Plan::new("debug-unload", Driver::Rust("hardirq"))?;
     let mut rig = plan.flavour(Flavour::Debug).start(context)?;
     let address = rig.sh("address")?.trim().to_owned();
-    let unbind = format!("echo {address} > /sys/bus/pci/drivers/nvme_rust/unbind");
-    let policies = rig::POLICIES.into_iter().chain(rig::more());
-    let policies: Vec<Driver> = policies.collect();
+    let folder = "/sys/bus/pci/drivers/nvme_rust";
+    let policies: Vec<Driver> = rig::acting().map(Driver::Rust).collect();
     for driver in policies.repeat(rounds as usize) {
         let insmod = driver.insmod("");
         rig.sh(&format!("rmmod nvme_rust && {insmod} && wait_disk"))?;
-        let job = rig.guest.spawn(&Load::read(64, 2, 5).command())?;
-        rig.sh(&format!("sleep 0.5; {unbind}"))?;
+        let job = rig.guest.spawn(&Load::read(64, 2, 20).command())?;
+        teardown::still_loaded(&mut rig, &job)?;
+        rig.sh(&format!("echo {address} > {folder}/unbind"))?;
         rig.guest.wait(job, LIMIT)?;
     }
+    rig.sh(&format!("echo {address} > {folder}/bind && wait_disk"))?;
+    rig.sh(&Load::alone(50).command())?;
     rig.finish()?;
-    Ok(Outcome::pass(format!("{} policies", policies.len())))
+    Ok(Outcome::pass(format!(
+        "{} policies, {rounds} times each (full: 10)",
+        policies.len()
+    )))
 }
 
 /// What timeouts make the driver say.

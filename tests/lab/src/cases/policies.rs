@@ -19,6 +19,7 @@ use crate::{
         Failure,
         Result, //
     },
+    kernel::Flavour,
     test::{
         Case,
         Context,
@@ -86,7 +87,7 @@ pub(crate) fn all() -> Vec<Case> {
     }
     for driver in with_defaults(&["threaded", "fair"]) {
         let about = "without MSI a line is level triggered and shared: the plain handler, whatever is asked for";
-        let body = move |context: &Context<'_>| level(context, driver);
+        let body = move |context: &Context<'_>| level(context, driver, Flavour::Base);
         all.push(Case::new(
             format!("level-{}", driver.name()),
             &["SPUR-01"],
@@ -216,10 +217,14 @@ fn single_queue(context: &Context<'_>, driver: Driver) -> Result<Outcome> {
 }
 
 /// Two controllers on interrupt pins, which may well be one line.
-fn level(context: &Context<'_>, driver: Driver) -> Result<Outcome> {
-    let name = format!("level-{}", driver.name());
+pub(crate) fn level(context: &Context<'_>, driver: Driver, flavour: Flavour) -> Result<Outcome> {
+    let name = match flavour {
+        Flavour::Base => format!("level-{}", driver.name()),
+        Flavour::Debug => "debug-level".into(),
+    };
     let disks = ["d0", "d1"].map(|id| Disk::null(id, 1 << 30).set("dbcs", "off"));
     let mut rig = Plan::with_disks(&name, driver, disks, None)
+        .flavour(flavour)
         .vm(|vm| vm.cmdline("pci=nomsi"))
         .start(context)?;
     rig.sh("wait_disk /dev/nvme1n1")?;
@@ -236,6 +241,11 @@ fn level(context: &Context<'_>, driver: Driver) -> Result<Outcome> {
         rig.sh(&load.command())?;
     }
     let interrupts = level_interrupts(&mut rig)? - before;
+    // While the other controller has the line, or could have it.
+    rig.sh(
+        "cd /sys/bus/pci/drivers/nvme_rust; device=$(address); for round in 1 2 3; do \
+         echo $device > unbind && echo $device > bind && wait_disk || exit; done",
+    )?;
     rig.finish()?;
     if interrupts == 0 || interrupts > 10 * 2 * u64::from(requests) {
         let cause = format!("{interrupts} for {} requests", 2 * requests);

@@ -83,6 +83,20 @@ pub(crate) fn more() -> Vec<Driver> {
         .collect()
 }
 
+/// What can be written to choose a policy: each as it is by default, then made to act, then with
+/// the other mask where it always masks.
+pub(crate) fn choices() -> Vec<String> {
+    let eager = EAGER.iter().chain(NOWAIT);
+    let all = Config::NAMES.iter().chain(eager);
+    all.map(|words| (*words).to_owned()).collect()
+}
+
+const NOWAIT: &[&str] = &[
+    "irqpoll:mask=nowait",
+    "resched:mask=nowait",
+    "threaded:mask=nowait",
+];
+
 /// A policy without its keys.
 fn policy_name(policy: &str) -> &str {
     policy.split(':').next().unwrap_or_default()
@@ -337,9 +351,11 @@ mod tests {
     }
 
     #[test]
-    fn eager_policies_are_allowed() {
-        for policy in EAGER {
-            assert!(irqmod::params::parse(*policy).is_ok(), "{policy}");
+    fn all_choices_are_allowed() {
+        let choices = choices();
+        assert!(choices.len() > Config::NAMES.len());
+        for policy in &choices {
+            assert!(irqmod::params::parse(policy.as_str()).is_ok(), "{policy}");
         }
     }
 }

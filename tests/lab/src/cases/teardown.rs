@@ -137,7 +137,7 @@ fn pattern() -> Load {
 }
 
 /// The load has begun and goes on: what follows happens under load.
-fn still_loaded(rig: &mut Rig, job: &Job) -> Result<()> {
+pub(crate) fn still_loaded(rig: &mut Rig, job: &Job) -> Result<()> {
     rig.sh("sleep 0.5")?;
     match rig.guest.is_done(job)? {
         true => Err(Failure::new("keep a load", "it has ended already")),
