@@ -39,8 +39,9 @@ pub(super) fn switches() -> u64 {
 
 /// Sleeps for about `span`. Task context, without locks.
 pub(super) fn sleep(span: Span) {
-    let micros = span.as_nanos() / 1_000;
-    let micros = usize::try_from(micros).unwrap_or(usize::MAX).max(1);
+    // Divides a machine word: the kernel has no division of 64 bits on 32-bit machines.
+    let nanos = usize::try_from(span.as_nanos()).unwrap_or(usize::MAX);
+    let micros = (nanos / 1_000).max(1);
     // SAFETY: The caller is in task context and holds no lock.
     unsafe {
         bindings::usleep_range_state(

@@ -52,6 +52,7 @@ use super::{
         on_poll,
         on_thread, //
     },
+    mask::can_silence,
     platform::LinePlatform, //
 };
 use crate::{
@@ -140,13 +141,18 @@ impl<S: Source> Line<S> {
     ///
     /// # Errors
     ///
-    /// `EBUSY` if the line is requested already.
+    /// `EBUSY` if the line is requested already or `irq` is somebody else's, who would have to share
+    /// it. `EOPNOTSUPP` if `irq` is level triggered or its chip can not mask: then
+    /// [`request_plain`](Line::request_plain) is what works.
     ///
     /// # Safety
     ///
     /// `irq` is an edge-triggered MSI or MSI-X vector that is allocated for this line alone, and it
     /// stays allocated until [`Line::free`] returned or the line was dropped.
     pub unsafe fn request(self: Pin<&Self>, irq: u32, name: fmt::Arguments<'_>) -> Result {
+        if !can_silence(irq) {
+            return Err(EOPNOTSUPP);
+        }
         // SAFETY: The contract of this function.
         unsafe { self.request_as(irq, 0, true, name) }
     }
@@ -244,8 +250,8 @@ impl<S: Source> Line<S> {
         }
     }
 
-    /// Makes what the policy needs. Without the lock: a CPU that goes down waits for requests, and
-    /// this may wait for the CPU.
+    /// Makes what the policy needs. Without the lock, which a time-out takes: this allocates, and
+    /// reclaim may wait for this very device.
     pub(super) fn provide_for(&self, choice: &Choice) -> Result {
         if choice.policy.wants_work() {
             self.platform.work.prepare()?;

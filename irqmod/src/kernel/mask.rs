@@ -83,6 +83,14 @@ impl Path {
     }
 }
 
+/// Whether a handler can keep line `irq` silent by disabling it: its chip masks, as far as the kernel
+/// can tell, and it is not level triggered, so nothing fires for as long as the queue is not drained.
+pub(super) fn can_silence(irq: u32) -> bool {
+    // SAFETY: Looks any number up; any context.
+    let trigger = unsafe { bindings::irq_get_trigger_type(irq) };
+    trigger & bindings::IRQ_TYPE_LEVEL_MASK == 0 && Path::of(irq, Mask::Nosync) != Path::None
+}
+
 /// The interrupt line, by its number.
 ///
 /// # Invariants

@@ -67,8 +67,8 @@ impl Work {
         unsafe { kernel::container_of!(raw, Self, raw) }
     }
 
-    /// Makes the queue, unless there is one. May sleep; without locks, as it waits for CPUs that
-    /// come or go.
+    /// Makes the queue, unless there is one. May sleep; without locks, as it allocates and starts a
+    /// thread: reclaim may wait for the very device whose time-out would take the lock.
     pub(super) fn prepare(&self) -> Result {
         if self.queue.as_ref().is_none() {
             // Another task may have been faster: then this one goes at once.

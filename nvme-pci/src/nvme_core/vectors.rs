@@ -57,7 +57,8 @@ pub(crate) fn possible_cpus() -> u32 {
 /// How a queue listens to its vector.
 #[derive(Clone, Copy)]
 pub(crate) enum Listen {
-    /// It owns the vector, which is an MSI-X one: its completions may be moderated.
+    /// It owns the vector, which is an MSI-X one: its completions may be moderated, if the vector
+    /// can be masked.
     Moderated,
     /// Anything else.
     Plain,
@@ -155,13 +156,19 @@ impl<'a, T: Transport> Bound<'a, T> {
         let irq = unsafe { bindings::pci_irq_vector(as_raw(self.device()), vector.into()) };
         let irq = u32::try_from(irq).map_err(|_| EINVAL)?;
         self.vectors.users.add(1, Relaxed);
-        let done = match how {
+        let moderated = match how {
             // SAFETY: `irq` is a vector of this device. `free_vectors` does not free it while this
             // user is counted, and `leave` frees the interrupt before it stops counting. A moderated
             // line does not share, so a second user of the vector would be refused.
             Listen::Moderated if self.is_msix() => unsafe { line.request(irq, name) },
+            _ => Err(EOPNOTSUPP),
+        };
+        let done = match moderated {
             // SAFETY: as above; without moderation the vector may be of any kind.
-            _ => unsafe { line.request_plain(irq, irq::Flags::SHARED, name) },
+            Err(e) if e == EOPNOTSUPP => unsafe {
+                line.request_plain(irq, irq::Flags::SHARED, name)
+            },
+            done => done,
         };
         if done.is_err() {
             self.vectors.users.fetch_sub(1, Relaxed);

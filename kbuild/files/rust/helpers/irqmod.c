@@ -2,6 +2,7 @@
 
 #if IS_ENABLED(CONFIG_RUST_IRQMOD)
 #include <linux/hrtimer.h>
+#include <linux/irq.h>
 #include <linux/kthread.h>
 #include <linux/moduleparam.h>
 #include <linux/percpu.h>
@@ -55,6 +56,11 @@ __rust_helper void rust_helper_irqmod_param_lock(struct module *mod)
 __rust_helper void rust_helper_irqmod_param_unlock(struct module *mod)
 {
 	kernel_param_unlock(mod);
+}
+
+__rust_helper u32 rust_helper_irq_get_trigger_type(unsigned int irq)
+{
+	return irq_get_trigger_type(irq);
 }
 
 __rust_helper void rust_helper_spin_lock_bh(spinlock_t *lock)
