@@ -103,9 +103,10 @@ impl Default for Ledger {
 }
 
 impl Ledger {
-    /// How long a piece should take: what a task with the shortest of deadlines loses at most once
-    /// a rest is due.
-    pub const PIECE: Span = Span::from_micros(250);
+    /// How long a piece should take: what a task loses at most once a rest is due, and as long as a
+    /// handler may take. Each piece wakes those who wait for its completions, and few large batches
+    /// cost them less than many small ones.
+    pub const PIECE: Span = Span::from_micros(1_000);
     /// Completions of the first piece for a source, whose cost is not known yet; also what the
     /// handler drains on an idle CPU without a look at the clock.
     pub const FIRST_PIECE: u32 = 64;
@@ -162,10 +163,16 @@ impl Ledger {
         self.end_turn();
     }
 
-    /// Completions of the next piece.
+    /// Completions of the thread's next piece.
     #[inline]
     pub fn piece(&self) -> Budget {
         Budget::new(self.piece).unwrap_or(Budget::POLL_DEFAULT)
+    }
+
+    /// Completions of a handler's next piece: interrupts are off, so none is large.
+    #[inline]
+    pub fn handler_piece(&self) -> Budget {
+        Budget::new(self.piece.min(Self::FIRST_PIECE)).unwrap_or(Budget::POLL_DEFAULT)
     }
 
     /// A handler begins on a CPU that is not idle. Whether completions have had their share.

@@ -289,6 +289,13 @@ impl Moderator {
     /// Asks the policy and does what it says.
     #[inline(always)]
     fn handle<C: Policy, S: Source, P: Platform>(&self, source: &S, platform: &P) -> Handled {
+        if let Some(budget) = C::LIGHT.filter(|_| platform.is_free()) {
+            let drain = self.drain(source, &mut DrainRight::new(), budget);
+            return match drain {
+                Drain::Drained(_) => self.drained(drain),
+                Drain::More(_) => self.not_light::<C, S, P>(source, platform, drain),
+            };
+        }
         let Ok(policy) = self.policy::<C>() else {
             return self.drain_plainly(source);
         };
@@ -306,13 +313,6 @@ impl Moderator {
             glance,
             began: Instant::ZERO,
         };
-        if policy.is_light(glance) {
-            let drain = self.drain(source, &mut DrainRight::new(), C::LIGHT);
-            return match drain {
-                Drain::Drained(_) => self.drained(drain),
-                Drain::More(_) => handler().finish(None, drain),
-            };
-        }
         let verdict = policy.on_interrupt(glance);
         let Some(Verdict::Drain(budget)) = verdict else {
             return handler().decide(verdict);
@@ -323,6 +323,28 @@ impl Moderator {
             return self.drained(drain);
         }
         handler().finish(after, drain)
+    }
+
+    /// The queue of a free CPU was not emptied by [`Policy::LIGHT`].
+    #[cold]
+    fn not_light<C: Policy, S: Source, P: Platform>(
+        &self,
+        source: &S,
+        platform: &P,
+        drain: Drain,
+    ) -> Handled {
+        let Ok(policy) = self.policy::<C>() else {
+            return self.drain_plainly(source);
+        };
+        let handler = Handler {
+            moderator: self,
+            policy,
+            source,
+            platform,
+            glance: platform.glance(),
+            began: Instant::ZERO,
+        };
+        handler.finish(None, drain)
     }
 
     /// Drains until the queue is empty, whatever the policy says.

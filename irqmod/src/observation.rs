@@ -24,6 +24,15 @@ bitflags! {
     }
 }
 
+impl Glance {
+    /// Whether nobody wants this CPU, and its handlers drain.
+    #[inline]
+    pub const fn is_free(self) -> bool {
+        const WANTED: Glance = Glance::RESCHED.union(Glance::LAZY).union(Glance::DEFERRING);
+        self.intersection(WANTED.union(Glance::IDLE)).bits() == Glance::IDLE.bits()
+    }
+}
+
 /// A closer look, which costs a clock read and more: made only for a policy that asks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Observation {

@@ -190,6 +190,12 @@ pub trait Platform {
     /// A look at this CPU. Any context, cheap.
     fn glance(&self) -> Glance;
 
+    /// [`Glance::is_free`] of a look at this CPU. Any context, as cheap as can be.
+    #[inline]
+    fn is_free(&self) -> bool {
+        self.glance().is_free()
+    }
+
     /// The clock: monotonic, not stopped by anything but suspend. Any context.
     fn now(&self) -> Instant;
 

@@ -139,15 +139,10 @@ pub trait Policy: Copy {
     /// The inverse of [`from_values`](Self::from_values).
     fn values(&self) -> Values;
 
-    /// Whether the handler is to drain [`LIGHT`](Self::LIGHT), and to return if that emptied the
-    /// queue, without another question. For the policy that is faster than its own answers.
-    #[inline(always)]
-    fn is_light(&self, _glance: Glance) -> bool {
-        false
-    }
-
-    /// See [`is_light`](Self::is_light).
-    const LIGHT: Budget = Budget::POLL_DEFAULT;
+    /// What the handler is to drain on a CPU that is [free](Glance::is_free), and to return if that
+    /// emptied the queue, without another question. For the policy that is faster than its own
+    /// answers.
+    const LIGHT: Option<Budget> = None;
 
     /// Decides about one interrupt of a source that is neither owned nor paused; [`None`] asks for
     /// [`weigh_interrupt`](Self::weigh_interrupt).

@@ -351,9 +351,9 @@ impl<'a> Machine<'a> {
             glance,
             ..Observation::default()
         };
-        let light = config.is_light(glance);
+        let light = glance.is_free();
         let verdict = if light {
-            Verdict::Drain(Config::LIGHT)
+            Verdict::Drain(Config::LIGHT.unwrap())
         } else {
             if self.fault == Fault::NoBreak {
                 // As if others had had the time since.

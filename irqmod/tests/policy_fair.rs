@@ -57,6 +57,12 @@ fn seen(began: u32, now: u32) -> Observation {
     }
 }
 
+/// This long after a start at zero and the work of the default share.
+fn after_work(nanos: u64) -> Instant {
+    let work = Instant::ZERO.after(Config::default().share().work());
+    work.after(Span::from_nanos(nanos))
+}
+
 /// A CPU whose account just became full.
 fn full(config: Config) -> Cpu {
     let mut cpu = Cpu::new();
@@ -103,11 +109,10 @@ fn a_glance_is_enough_on_an_idle_cpu() {
         (idle | Glance::DEFERRING, false),
         (Glance::all(), false),
     ];
-    let config = Config::default();
     for (glance, enough) in table {
-        assert_eq!(config.is_light(glance), enough, "{glance:?}");
+        assert_eq!(glance.is_free(), enough, "{glance:?}");
     }
-    assert_eq!(Config::LIGHT, budget(FIRST));
+    assert_eq!(Config::LIGHT, Some(budget(FIRST)));
 }
 
 #[test]
@@ -154,7 +159,7 @@ fn the_thread_rests_only_if_somebody_waits() {
     for contended in [false, true] {
         let mut cpu = full(config);
         cpu.ledger.enter(config.share());
-        let began = Instant::from_nanos(3_800_001);
+        let began = after_work(1);
         let now = began.after(Span::from_micros(10));
         let rest = cpu.ledger.on_piece(began, now, 1, contended);
         assert_eq!(rest, contended.then_some(config.share().rest()));
@@ -183,7 +188,7 @@ fn idle_cpu_asks_for_no_clock() {
     rig.queue.post(FIRST);
     rig.interrupt();
     assert_eq!(rig.last_answer(), Handled::Handled);
-    assert_eq!(rig.take_trace(), ["glance"]);
+    assert_eq!(rig.take_trace(), ["is_free"]);
     assert_eq!(rig.queue.looks(), 0, "no look at the queue but the drain");
 }
 
@@ -191,10 +196,13 @@ fn idle_cpu_asks_for_no_clock() {
 fn a_full_account_defers_to_the_cpu() {
     let rig = Rig::new(Config::default());
     *rig.cpu.borrow_mut() = full(Config::default());
-    rig.now.set(Instant::from_nanos(3_800_001));
+    rig.now.set(after_work(1));
     rig.queue.post(3);
     rig.interrupt();
-    assert_eq!(rig.take_trace(), ["glance", "now", "mask", "defer"]);
+    assert_eq!(
+        rig.take_trace(),
+        ["is_free", "glance", "now", "mask", "defer"]
+    );
     assert_eq!(rig.moderator.snapshot(), OWNED);
     assert!(rig.joined.get());
     assert_eq!(rig.serve(), Pass::Done);
@@ -287,7 +295,7 @@ fn a_forced_thread_is_weighed_as_well() {
     let rig = Rig::new(Config::default());
     rig.in_hardirq.set(false);
     *rig.cpu.borrow_mut() = full(Config::default());
-    rig.now.set(Instant::from_nanos(3_800_001));
+    rig.now.set(after_work(1));
     rig.queue.post(3);
     rig.interrupt();
     assert!(rig.joined.get());
@@ -349,13 +357,13 @@ fn pieces_fit_their_time() {
     // What a piece took, in microseconds, and what the next one may drain.
     let table = [
         (1, 128),
-        (125, 128),
-        (126, 64),
-        (250, 64),
-        (251, 32),
-        (500, 32),
-        (501, 16),
-        (16_000, 1),
+        (500, 128),
+        (501, 64),
+        (1_000, 64),
+        (1_001, 32),
+        (2_000, 32),
+        (2_001, 16),
+        (64_000, 1),
         (u32::MAX, 1),
     ];
     for (took, next) in table {
@@ -396,7 +404,7 @@ fn a_break_counts_from_its_length_on() {
     let share = Config::default().share();
     for (nanos, is_break) in [(3_999, false), (4_000, true)] {
         let mut ledger = Ledger::new();
-        let busy = Instant::from_nanos(3_799_999);
+        let busy = Instant::from_nanos(share.work().as_nanos() - 1);
         let _ = ledger.on_handler_piece(Instant::ZERO, busy, 1, share);
         let next = busy.after(Span::from_nanos(nanos));
         assert_eq!(ledger.on_handler(next, share), !is_break, "{nanos} ns");
@@ -408,9 +416,9 @@ fn what_was_taken_carries_over() {
     let share = Config::default().share();
     let mut ledger = full(Config::default()).ledger;
     ledger.enter(share);
-    ledger.leave(Instant::from_nanos(3_800_001));
+    ledger.leave(after_work(1));
     assert!(!ledger.is_deferring());
-    let soon = Instant::from_nanos(3_800_002);
+    let soon = after_work(2);
     assert!(ledger.on_handler(soon, share), "no second window");
 }
 

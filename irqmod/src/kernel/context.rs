@@ -23,6 +23,13 @@ pub(super) fn glance() -> Glance {
     Glance::from_bits_retain(unsafe { bindings::irqmod_glance() })
 }
 
+/// [`Glance::is_free`] of a look at this CPU, in fewer instructions.
+#[inline]
+pub(super) fn is_free() -> bool {
+    // SAFETY: As above.
+    unsafe { bindings::irqmod_is_free() }
+}
+
 /// The monotonic clock.
 #[inline]
 pub(super) fn now() -> Instant {

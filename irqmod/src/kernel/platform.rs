@@ -219,6 +219,11 @@ impl Platform for LinePlatform {
         context::glance()
     }
 
+    #[inline]
+    fn is_free(&self) -> bool {
+        context::is_free()
+    }
+
     fn now(&self) -> Instant {
         context::now()
     }

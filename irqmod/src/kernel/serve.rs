@@ -27,9 +27,10 @@ use crate::{
     time::Span, //
 };
 
-/// How often a thread that rests looks whether somebody still wants the CPU. Two context switches
-/// should be little beside it.
-const STEP: Span = Span::from_micros(50);
+/// After how much of its rest a thread looks, once, whether somebody still wants the CPU. Two context
+/// switches should be little beside it: where a CPU is not given all of its time, as that of a
+/// guest, more looks leave nothing of the rest.
+const LOOK: Span = Span::from_micros(50);
 
 /// Wakes the thread of a CPU that is ready and has lines to serve now. Any context.
 pub(super) fn wake(lists: &Lists<'_>) {
@@ -50,12 +51,17 @@ extern "C" fn irqmod_cpu_should_serve(number: c_uint) -> c_int {
     c_int::from(has_lines)
 }
 
-/// One piece of work of the thread of CPU `number`, and the rest that is due after it.
+/// The thread of CPU `number` has something to do.
 #[kernel::macros::export]
 extern "C" fn irqmod_cpu_serve(number: c_uint) {
     let this = PerCpu::of(number);
+    while serve(this) {}
+}
+
+/// One piece of work, and the rest that is due after it. Whether to go on at once.
+fn serve(this: &PerCpu) -> bool {
     let Some(taken) = this.locked(|lists| lists.take_first(List::Served)) else {
-        return;
+        return false;
     };
     let member = taken.member();
     let began = context::now();
@@ -63,52 +69,72 @@ extern "C" fn irqmod_cpu_serve(number: c_uint) {
     // SAFETY: A line that is requested, as it was on the list.
     let (pass, found) = unsafe { (member.ops().piece)(member, budget) };
     let now = context::now();
-    // SAFETY: Callable from any context.
-    let is_contended = unsafe { bindings::irqmod_cpu_is_contended() };
+    let is_contended = is_contended();
     let (rest, turn_is_over) = on_cpu(|cpu| {
         let rest = cpu.ledger.on_piece(began, now, found, is_contended);
         (rest, cpu.ledger.turn_is_over())
     });
-    put_back(this, taken, &pass, turn_is_over);
-    match (pass, rest) {
-        (_, Some(span)) | (Pass::Rest(span), None) => rest_for(span),
-        _ => go_on(),
-    }
-    leave_if_over(this);
+    let rest = match (&pass, rest) {
+        (Pass::Rest(span), None) => Some(*span),
+        _ => rest,
+    };
+    this.locked(|lists| {
+        put_back(lists, taken, &pass, turn_is_over);
+        if rest.is_none() {
+            leave_if_over(lists);
+        }
+    });
+    let Some(span) = rest else {
+        return go_on();
+    };
+    rest_for(span);
+    this.locked(leave_if_over);
+    false
 }
 
 /// With nothing more to serve the CPU's handlers drain again. Not before a rest that is due: what
 /// comes meanwhile would take it.
-fn leave_if_over(this: &PerCpu) {
-    this.locked(|lists| {
-        if lists.is_empty(List::Served) {
-            on_cpu(|cpu| cpu.ledger.leave(context::now()));
-        }
-    });
+fn leave_if_over(lists: &Lists<'_>) {
+    if lists.is_empty(List::Served) {
+        on_cpu(|cpu| cpu.ledger.leave(context::now()));
+    }
 }
 
-/// Lets those run that precede this thread, and RCU see that it can.
-fn go_on() {
+/// Lets those run that precede this thread, and RCU see that it can. Whether it may go on.
+fn go_on() -> bool {
     // SAFETY: Task context, no lock is held.
-    unsafe { bindings::irqmod_cond_resched() };
+    unsafe { bindings::irqmod_go_on() }
 }
 
 /// Keeps a line that is not finished.
-fn put_back(this: &PerCpu, taken: Taken, pass: &Pass, turn_is_over: bool) {
-    this.locked(|lists| {
-        match pass {
-            Pass::Again if !turn_is_over => lists.push_front(List::Served, taken.member()),
-            Pass::Again | Pass::Rest(_) => lists.push_back(List::Served, taken.member()),
-            Pass::Done => (),
-        }
-        taken.end(lists);
-    });
+fn put_back(lists: &Lists<'_>, taken: Taken, pass: &Pass, turn_is_over: bool) {
+    match pass {
+        Pass::Again if !turn_is_over => lists.push_front(List::Served, taken.member()),
+        Pass::Again | Pass::Rest(_) => lists.push_back(List::Served, taken.member()),
+        Pass::Done => (),
+    }
+    taken.end(lists);
 }
 
 /// Sleeps. To park, or a CPU that nobody else wants, ends it early; a line that joins does not.
 fn rest_for(span: Span) {
+    let until_look = span.min(LOOK);
+    sleep_for(until_look);
+    let left = span.minus(until_look);
+    if left > Span::ZERO && is_contended() {
+        sleep_for(left);
+    }
+}
+
+fn sleep_for(span: Span) {
     // SAFETY: Task context, no lock is held.
-    unsafe { bindings::irqmod_rest(span.as_nanos(), STEP.as_nanos()) };
+    unsafe { bindings::irqmod_rest(span.as_nanos()) };
+}
+
+/// Whether another task is runnable on this CPU. The thread of this CPU.
+fn is_contended() -> bool {
+    // SAFETY: Callable from any context.
+    unsafe { bindings::irqmod_cpu_is_contended() }
 }
 
 /// CPU `number` has come up. Its thread, on it.

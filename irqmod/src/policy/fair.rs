@@ -52,7 +52,7 @@ const SHARE: Key = Key {
     name: "share_percent",
     min: 10,
     max: 99,
-    default: 95,
+    default: 94,
 };
 
 const WINDOW: Key = Key {
@@ -109,13 +109,6 @@ impl Default for Config {
     }
 }
 
-/// Whether nobody wants this CPU, and its handlers drain.
-#[inline(always)]
-fn is_free(glance: Glance) -> bool {
-    const WANTED: Glance = Glance::RESCHED.union(Glance::LAZY).union(Glance::DEFERRING);
-    glance.intersection(WANTED.union(Glance::IDLE)) == Glance::IDLE
-}
-
 impl Policy for Config {
     const NAME: &'static str = "fair";
     const KEYS: &'static [Key] = &[SHARE, WINDOW];
@@ -135,12 +128,7 @@ impl Policy for Config {
         [self.share_percent, self.window_us, 0, 0, 0, 0, 0]
     }
 
-    #[inline(always)]
-    fn is_light(&self, glance: Glance) -> bool {
-        is_free(glance)
-    }
-
-    const LIGHT: Budget = LIGHT;
+    const LIGHT: Option<Budget> = Some(LIGHT);
 
     #[inline]
     fn on_interrupt(&self, _: Glance) -> Option<Verdict> {
@@ -155,7 +143,7 @@ impl Policy for Config {
         } else if cpu.ledger.on_handler(seen.now, self.share()) {
             Verdict::Defer(self.defer(cpu))
         } else {
-            Verdict::Drain(cpu.ledger.piece())
+            Verdict::Drain(cpu.ledger.handler_piece())
         }
     }
 
@@ -174,7 +162,7 @@ impl Policy for Config {
                 After::Open
             }
             Drain::More(_) if stop => After::Defer(self.defer(cpu)),
-            Drain::More(_) => After::Again(ledger.piece()),
+            Drain::More(_) => After::Again(ledger.handler_piece()),
         }
     }
 

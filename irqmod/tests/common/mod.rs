@@ -182,6 +182,16 @@ pub struct Rig {
 }
 
 impl Rig {
+    fn look(&self) -> Glance {
+        let mut glance = Glance::empty();
+        glance.set(Glance::HARDIRQ, self.in_hardirq.get());
+        glance.set(Glance::RESCHED, self.need_resched.get());
+        glance.set(Glance::IDLE, self.idle.get());
+        let deferring = self.cpu.borrow().ledger.is_deferring();
+        glance.set(Glance::DEFERRING, deferring);
+        glance
+    }
+
     /// A requested, moderated line.
     pub fn new(choice: impl Into<Config>) -> Self {
         let rig = Self::unrequested(choice);
@@ -508,15 +518,14 @@ impl Platform for Rig {
         assert!(self.disabled.replace(false), "enabled, but not disabled");
     }
 
+    fn is_free(&self) -> bool {
+        self.note("is_free");
+        self.look().is_free()
+    }
+
     fn glance(&self) -> Glance {
         self.note("glance");
-        let mut glance = Glance::empty();
-        glance.set(Glance::HARDIRQ, self.in_hardirq.get());
-        glance.set(Glance::RESCHED, self.need_resched.get());
-        glance.set(Glance::IDLE, self.idle.get());
-        let deferring = self.cpu.borrow().ledger.is_deferring();
-        glance.set(Glance::DEFERRING, deferring);
-        glance
+        self.look()
     }
 
     fn now(&self) -> Instant {

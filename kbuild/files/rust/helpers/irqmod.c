@@ -28,6 +28,16 @@ __rust_helper u32 rust_helper_irqmod_glance(void)
 	       (flags & _TIF_NEED_RESCHED_LAZY ? BIT(4) : 0);
 }
 
+/* Glance::is_free() */
+__rust_helper bool rust_helper_irqmod_is_free(void)
+{
+	if (!is_idle_task(current) || softirq_count() ||
+	    this_cpu_read(irqmod_cpu.glance))
+		return false;
+	return !(READ_ONCE(current_thread_info()->flags) &
+		 (_TIF_NEED_RESCHED | _TIF_NEED_RESCHED_LAZY));
+}
+
 /* Another task has another address, the same task one switch more. */
 __rust_helper u64 rust_helper_irqmod_switches(void)
 {
@@ -46,6 +56,13 @@ __rust_helper u32 rust_helper_irqmod_current_fifo_priority(void)
 __rust_helper void rust_helper_irqmod_cond_resched(void)
 {
 	cond_resched_tasks_rcu_qs();
+}
+
+/* Between two pieces of a completion thread; false if it is to park. */
+__rust_helper bool rust_helper_irqmod_go_on(void)
+{
+	cond_resched_tasks_rcu_qs();
+	return !kthread_should_park();
 }
 
 __rust_helper void rust_helper_irqmod_param_lock(struct module *mod)
@@ -126,21 +143,17 @@ __rust_helper bool rust_helper_irqmod_cpu_is_contended(void)
 }
 
 /*
- * A completion thread sleeps, as if it had nothing to do. It looks now and then
- * whether the others are through already: a CPU that is idle needs no rest.
+ * A completion thread sleeps, as if it had nothing to do. Somebody may wake it:
+ * then it goes on sleeping while others want the CPU.
  */
-__rust_helper void rust_helper_irqmod_rest(u64 nanos, u64 step)
+__rust_helper void rust_helper_irqmod_rest(u64 nanos)
 {
 	ktime_t end = ktime_add_ns(ktime_get(), nanos);
 
 	do {
-		ktime_t next = ktime_add_ns(ktime_get(), step);
-
-		if (ktime_after(next, end))
-			next = end;
 		set_current_state(TASK_IDLE);
 		if (!kthread_should_park())
-			schedule_hrtimeout(&next, HRTIMER_MODE_ABS);
+			schedule_hrtimeout(&end, HRTIMER_MODE_ABS);
 		__set_current_state(TASK_RUNNING);
 	} while (!kthread_should_park() && !single_task_running() &&
 		 ktime_before(ktime_get(), end));
