@@ -286,6 +286,11 @@ impl Moderator {
         }
     }
 
+    /// See [`Policy::HOME`].
+    fn home(&self) -> Option<Deferral> {
+        with_policy!(Choice::kind_of(self.chosen()), C => C::HOME)
+    }
+
     /// Asks the policy and does what it says.
     #[inline(always)]
     fn handle<C: Policy, S: Source, P: Platform>(&self, source: &S, platform: &P) -> Handled {
@@ -425,34 +430,37 @@ impl Moderator {
                 return platform.complete_poller(pass);
             }
             let (drain, next) = self.deferred_drain(source, platform, pass.budget());
-            match (drain, next) {
-                (Drain::More(found), _) | (Drain::Drained(found), Next::Again) => {
-                    self.go_on_polling(platform, pass.with_found(found))
-                }
-                (Drain::Drained(found), Next::Rest(span)) => {
-                    let end = platform.complete_poller(pass.with_found(found));
-                    platform.poll_after(span);
-                    end
-                }
-                (Drain::Drained(found), Next::HandBack) => {
-                    let end = platform.complete_poller(pass.with_found(found));
-                    let _ = self.hand_back(source, platform, Deferral::Softirq);
-                    end
-                }
+            let pass = pass.with_found(drain.found());
+            if let (Drain::Drained(_), Next::HandBack) = (drain, next) {
+                let end = platform.complete_poller(pass);
+                let _ = self.hand_back(source, platform, Deferral::Softirq);
+                return end;
             }
+            self.go_on_polling(platform, pass, drain, next)
         })
     }
 
-    /// The poller is not finished: it goes on, or moves the source to where it belongs. Under the
+    /// The poller is not finished: it moves the source to where it belongs, or goes on. Under the
     /// lock.
-    fn go_on_polling<P: Platform>(&self, platform: &P, pass: PollPass) -> PollEnd {
-        match with_policy!(Choice::kind_of(self.chosen()), C => C::HOME) {
-            None => pass.stay(),
-            Some(to) => {
+    fn go_on_polling<P: Platform>(
+        &self,
+        platform: &P,
+        pass: PollPass,
+        drain: Drain,
+        next: Next,
+    ) -> PollEnd {
+        match (self.home(), drain, next) {
+            (Some(to), ..) => {
                 let end = platform.complete_poller(pass);
                 platform.defer(to);
                 end
             }
+            (None, Drain::Drained(_), Next::Rest(span)) => {
+                let end = platform.complete_poller(pass);
+                platform.poll_after(span);
+                end
+            }
+            (None, ..) => pass.stay(),
         }
     }
 

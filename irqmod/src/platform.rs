@@ -150,7 +150,8 @@ impl PollEnd {
 ///
 /// A *deferred context* is whatever may drain or release the source later: softirq poller, work
 /// item, per-line timer, and membership in the hold list or the completion list of a CPU. The
-/// interrupt thread belongs to the handler: [`Platform::synchronize`] joins it.
+/// interrupt thread belongs to the handler: [`Platform::synchronize`] joins it. What the poller has
+/// woken of either is a deferred context.
 pub trait Platform {
     /// Disables the line once, without waiting. Handler, for itself.
     fn mask(&self, how: Mask) -> MaskToken;
@@ -166,8 +167,9 @@ pub trait Platform {
 
     /// Schedules the context that drains next. Any context, with softirqs or interrupts off.
     ///
-    /// Never asked for [`Deferral::Thread`]: the thread is woken by what the handler returns. For
-    /// [`Deferral::Hold`] and [`Deferral::Cpu`] the line joins the list of the CPU that this runs on;
+    /// For [`Deferral::Thread`] only the softirq poller calls this: a handler wakes the thread by what
+    /// it returns. A platform that can't wake it otherwise may start the handler for that, also while
+    /// the line is masked: it leaves alone what is not its own. For [`Deferral::Hold`] and [`Deferral::Cpu`] the line joins the list of the CPU that this runs on;
     /// a platform that has no completion thread there uses the softirq poller.
     fn defer(&self, to: Deferral);
 

@@ -125,9 +125,9 @@ pub trait Policy: Copy {
     /// their glance. The handler gathers nothing for a policy that does not.
     const GLANCES: bool = true;
 
-    /// Where a source belongs that the softirq poller has, and has not emptied in one pass; [`None`]
-    /// leaves it there. The poller stands in for others: after a resume, and on a CPU that is not
-    /// ready.
+    /// Where a source belongs that the softirq poller has, and that it is not through with in one
+    /// pass; [`None`] leaves it there. The poller stands in for others: after a resume or a time-out,
+    /// and on a CPU that is not ready.
     const HOME: Option<Deferral> = None;
 
     /// What it remembers of a line from one question to the next.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! Makes irqmod a module of the explorer: its sources as they are, but with atomics that are steps
-//! of the exploration, and with one more policy, which may decide anything.
+//! of the exploration, and with two more policies, which may decide anything.
 
 use std::{
     env,
@@ -60,11 +60,15 @@ fn main() {
                 &file
             }
             Some("policy.rs") => {
-                text = replace(&text, "pub mod hardirq;", "pub mod any;\npub mod hardirq;");
+                text = replace(
+                    &text,
+                    "pub mod hardirq;",
+                    "pub mod any;\npub mod at_home;\npub mod hardirq;",
+                );
                 text = replace(
                     &text,
                     "Hardirq => hardirq,",
-                    "Hardirq => hardirq, Any => any,",
+                    "Hardirq => hardirq, Any => any, AtHome => at_home,",
                 );
                 &file
             }
@@ -72,10 +76,15 @@ fn main() {
         };
         write(&out.join(name), &text);
     }
-    write(
-        &out.join("policy/any.rs"),
-        &fs::read_to_string(here.join("src/any.rs")).unwrap(),
+    let any = fs::read_to_string(here.join("src/any.rs")).unwrap();
+    let at_home = replace(&any, "\"any\"", "\"at_home\"");
+    let at_home = replace(
+        &at_home,
+        "HOME: Option<Deferral> = None",
+        "HOME: Option<Deferral> = Some(Deferral::Thread)",
     );
+    write(&out.join("policy/any.rs"), &any);
+    write(&out.join("policy/at_home.rs"), &at_home);
     let root = out.join("mod.rs");
     write(
         &out.join("../include.rs"),

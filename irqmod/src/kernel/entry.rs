@@ -52,6 +52,28 @@ pub(super) unsafe extern "C" fn on_interrupt<S: Source>(
     irq_return(line.moderator.on_interrupt(&line.source, &line.platform))
 }
 
+/// The primary handler where the core runs it in a thread of its own.
+///
+/// That is the thread that others can wake; this one then wakes the line's thread for them.
+///
+/// # Safety
+///
+/// As for [`on_interrupt`].
+pub(super) unsafe extern "C" fn on_forced_interrupt<S: Source>(
+    irq: c_int,
+    cookie: *mut c_void,
+) -> bindings::irqreturn_t {
+    // SAFETY: The same contract.
+    let handled = unsafe { on_interrupt::<S>(irq, cookie) };
+    // SAFETY: A line, by the contract; it joins this handler before it goes.
+    let line = unsafe { &*cookie.cast::<Line<S>>() };
+    if line.platform.takes_wake() {
+        irq_return(Handled::WakeThread)
+    } else {
+        handled
+    }
+}
+
 /// The handler's thread.
 ///
 /// # Safety
@@ -123,6 +145,17 @@ unsafe fn hold_end<S: Source>(member: &Member) {
     line.moderator.on_hold_end(&line.source, &line.platform);
 }
 
+/// See [`Ops`].
+///
+/// # Safety
+///
+/// As for [`piece`].
+unsafe fn wake<S: Source>(member: &Member) {
+    // SAFETY: By the contract.
+    let line = unsafe { &*line_of::<S>(LinePlatform::of_member(member)) };
+    line.platform.wake_thread(line.as_cookie());
+}
+
 impl<S: Source> Line<S> {
     pub(super) const CALLBACKS: Callbacks = Callbacks {
         work: on_work::<S>,
@@ -130,6 +163,7 @@ impl<S: Source> Line<S> {
             piece: piece::<S>,
             hold_end: hold_end::<S>,
             poll: LinePlatform::poll,
+            wake: wake::<S>,
         },
     };
 }

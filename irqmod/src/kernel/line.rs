@@ -48,6 +48,7 @@ use kernel::{
 use super::{
     debugfs::LineDir,
     entry::{
+        on_forced_interrupt,
         on_interrupt,
         on_poll,
         on_thread, //
@@ -291,12 +292,19 @@ impl<S: Source> Line<S> {
         } else {
             None
         };
+        // SAFETY: Always callable.
+        let forced = unsafe { bindings::irqmod_forces_threads() };
+        let handler: bindings::irq_handler_t = if forced && moderated {
+            Some(on_forced_interrupt::<S>)
+        } else {
+            Some(on_interrupt::<S>)
+        };
         // SAFETY: The cookie is a line that is pinned and that frees the interrupt before it goes,
         // and the handlers expect exactly that. `name` is valid by the contract of this function.
         to_result(unsafe {
             bindings::request_threaded_irq(
                 irq,
-                Some(on_interrupt::<S>),
+                handler,
                 thread,
                 flags,
                 name.as_char_ptr(),
@@ -305,7 +313,7 @@ impl<S: Source> Line<S> {
         })
     }
 
-    fn as_cookie(&self) -> *mut c_void {
+    pub(super) fn as_cookie(&self) -> *mut c_void {
         core::ptr::from_ref(self).cast_mut().cast()
     }
 

@@ -16,6 +16,7 @@
 use core::fmt;
 use kernel::{
     bindings,
+    ffi::c_void,
     sync::atomic::{
         Atomic,
         Relaxed, //
@@ -172,6 +173,13 @@ impl Vector {
         token.redeem();
         // SAFETY: A requested line by the type invariant, disabled once for the token.
         unsafe { bindings::enable_irq(self.irq()) };
+    }
+
+    /// Wakes the thread of the handler with this cookie; any context. If the core runs handlers in
+    /// threads, that is the one that the handler itself runs in.
+    pub(super) fn wake_thread(&self, cookie: *mut c_void) {
+        // SAFETY: A requested line by the type invariant; the cookie is only compared.
+        unsafe { bindings::irq_wake_thread(self.irq(), cookie) };
     }
 
     /// Joins handler and thread; task context.

@@ -44,6 +44,8 @@ pub(super) struct Ops {
     pub(super) hold_end: unsafe fn(&Member),
     /// The softirq poller is to go on.
     pub(super) poll: unsafe fn(&Member),
+    /// The interrupt thread is to go on. Any context.
+    pub(super) wake: unsafe fn(&Member),
 }
 
 /// How long to wait before looking again whether a line is let go. A piece takes as long.

@@ -5,7 +5,11 @@
 use kernel::{
     bindings,
     container_of,
-    prelude::*, //
+    prelude::*,
+    sync::atomic::{
+        Atomic,
+        Relaxed, //
+    }, //
 };
 
 use super::{
@@ -63,6 +67,8 @@ pub(super) struct LinePlatform {
     pub(super) member: Member,
     #[pin]
     lock: CqLock,
+    /// Whether the poller has left the source to the interrupt thread, and the handler is to wake it.
+    wake: Atomic<bool>,
 }
 
 /// What depends on the type of the line.
@@ -81,6 +87,7 @@ impl LinePlatform {
             work <- Work::new(callbacks.work),
             member <- Member::new(&callbacks.ops),
             lock <- CqLock::new(),
+            wake: Atomic::new(false),
         })
     }
 
@@ -129,6 +136,18 @@ impl LinePlatform {
         platform.locked(|| platform.poller.schedule());
     }
 
+    /// Wakes the thread of the handler with this cookie, or the handler where that runs in a thread.
+    pub(super) fn wake_thread(&self, cookie: *mut c_void) {
+        self.wake.store(true, Relaxed);
+        self.vector.wake_thread(cookie);
+    }
+
+    /// Whether somebody waits for the handler to wake the interrupt thread; true once. A handler that
+    /// runs in a thread.
+    pub(super) fn takes_wake(&self) -> bool {
+        self.wake.load(Relaxed) && self.wake.xchg(false, Relaxed)
+    }
+
     /// Puts the line on a list of this CPU; the softirq poller stands in for one that is not ready.
     fn join(&self, list: List) {
         let Err(NotReady) = self.member.join(list) else {
@@ -174,8 +193,8 @@ impl Platform for LinePlatform {
 
     fn defer(&self, to: Deferral) {
         match to {
-            // The return value of the handler wakes the thread.
-            Deferral::Thread => {}
+            // SAFETY: The member of a line that is requested, or nobody would defer.
+            Deferral::Thread => unsafe { (self.member.ops().wake)(&self.member) },
             Deferral::Softirq => self.poller.schedule(),
             Deferral::Work if self.work.schedule() => {}
             Deferral::Work => self.poller.schedule(),
@@ -202,6 +221,9 @@ impl Platform for LinePlatform {
         // or queues the work any more: only a handler does, which was joined, and a poller that
         // does not know yet that the line is paused, which has the lock.
         self.locked(|| ());
+        // The poller may have woken the interrupt thread after that was joined.
+        self.vector.synchronize();
+        self.wake.store(false, Relaxed);
         self.member.leave();
         self.work.cancel();
         self.poller.disable();

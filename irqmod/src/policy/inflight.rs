@@ -138,6 +138,7 @@ impl Policy for Config {
         POLL_BUDGET,
     ];
     const WEIGHS_PASSES: bool = true;
+    const HOME: Option<Deferral> = Some(Deferral::Thread);
     type Line = Line;
 
     fn from_values(values: &Values) -> Result<Self, Conflict> {

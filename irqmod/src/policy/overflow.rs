@@ -55,6 +55,7 @@ impl Policy for Config {
         max: Self::MAX_BUDGET,
         default: Self::DEFAULT_BUDGET,
     }];
+    const HOME: Option<Deferral> = Some(Deferral::Thread);
     type Line = ();
 
     fn from_values(values: &Values) -> Result<Self, Conflict> {

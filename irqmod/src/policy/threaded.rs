@@ -29,6 +29,7 @@ impl Policy for Config {
     const NAME: &'static str = "threaded";
     const KEYS: &'static [Key] = &[];
     const GLANCES: bool = false;
+    const HOME: Option<Deferral> = Some(Deferral::Thread);
     type Line = ();
 
     fn from_values(_: &Values) -> Result<Self, Conflict> {

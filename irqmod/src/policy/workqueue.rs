@@ -57,6 +57,7 @@ impl Policy for Config {
         POLL_BUDGET,
     ];
     const WORK: bool = true;
+    const HOME: Option<Deferral> = Some(Deferral::Work);
     type Line = ();
 
     fn from_values(values: &Values) -> Result<Self, Conflict> {

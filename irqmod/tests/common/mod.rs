@@ -157,7 +157,12 @@ pub struct Rig {
     pub disabled: Cell<bool>,
     pub disabling: Cell<bool>,
     in_callback: Cell<bool>,
+    in_poller: Cell<bool>,
     pub woken: Cell<bool>,
+    /// The forced thread of the handler was woken by someone else than an interrupt.
+    pub forced: Cell<bool>,
+    /// The handler is to wake the thread for the poller.
+    wake: Cell<bool>,
     /// The work item is queued; the line is on the hold list, on the CPU's list.
     pub queued: Cell<bool>,
     pub held: Cell<bool>,
@@ -228,7 +233,10 @@ impl Rig {
             disabled: Cell::new(false),
             disabling: Cell::new(false),
             in_callback: Cell::new(false),
+            in_poller: Cell::new(false),
             woken: Cell::new(false),
+            forced: Cell::new(false),
+            wake: Cell::new(false),
             queued: Cell::new(false),
             held: Cell::new(false),
             joined: Cell::new(false),
@@ -282,7 +290,10 @@ impl Rig {
 
     /// The handler runs, also while the line is masked: the message was under way.
     pub fn handler(&self) -> Handled {
-        let handled = self.moderator.on_interrupt(&self.queue, self);
+        let mut handled = self.moderator.on_interrupt(&self.queue, self);
+        if self.wake.replace(false) {
+            handled = Handled::WakeThread;
+        }
         if handled == Handled::WakeThread {
             self.woken.set(true);
         }
@@ -298,6 +309,7 @@ impl Rig {
     pub fn poll_with(&self, weight: u32) -> u32 {
         assert!(self.listed.get(), "polled, but not scheduled");
         self.in_callback.set(true);
+        self.in_poller.set(true);
         let pass = PollPass::new(Budget::new(weight).unwrap());
         let work = self.moderator.on_poll(&self.queue, self, pass).work();
         if work >= weight {
@@ -305,6 +317,7 @@ impl Rig {
             assert!(self.listed.get(), "whole weight, but not on the list");
         }
         self.in_callback.set(false);
+        self.in_poller.set(false);
         work
     }
 
@@ -322,6 +335,8 @@ impl Rig {
         self.fire_poll_timer();
         if self.listed.get() {
             self.poll();
+        } else if self.forced.replace(false) {
+            let _ = self.handler();
         } else if self.woken.replace(false) || self.queued.replace(false) {
             let _ = self.moderator.on_thread(&self.queue, self);
         } else if self.joined.get() {
@@ -349,7 +364,7 @@ impl Rig {
     /// Whether somebody will drain or release the source without being asked again.
     pub fn is_deferred(&self) -> bool {
         let timer = self.poll_timer.get().is_some();
-        let thread = self.woken.get() || self.queued.get();
+        let thread = self.woken.get() || self.forced.get() || self.queued.get();
         timer || thread || self.listed.get() || self.held.get() || self.joined.get()
     }
 
@@ -449,6 +464,9 @@ impl Platform for Rig {
         assert!(!self.locked.get(), "sleeps under the lock");
         self.note("synchronize");
         // The thread is joined as well.
+        if self.forced.replace(false) {
+            let _ = self.handler();
+        }
         if self.woken.replace(false) {
             let _ = self.moderator.on_thread(&self.queue, self);
         }
@@ -461,7 +479,16 @@ impl Platform for Rig {
         }
         match to {
             Deferral::Softirq => self.list(),
-            Deferral::Thread => panic!("the handler's answer wakes the thread"),
+            Deferral::Thread => {
+                assert!(
+                    self.in_poller.get(),
+                    "the handler's answer wakes the thread"
+                );
+                let forced = !self.in_hardirq.get();
+                self.wake.set(forced);
+                self.forced.set(forced);
+                self.woken.set(!forced);
+            }
             Deferral::Work => self.queued.set(true),
             Deferral::Hold => self.held.set(true),
             Deferral::Cpu => self.joined.set(true),

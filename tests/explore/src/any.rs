@@ -3,7 +3,8 @@
 //! `any`: whatever a policy may decide, each in a branch of its own. What the protocol guarantees
 //! with it, it guarantees with every policy, also with one that is not written yet.
 //!
-//! Copied beside the policies of the crate by the build script.
+//! Copied beside the policies of the crate by the build script; once more, as `at_home`, with the
+//! interrupt thread as the place where the poller leaves its source.
 
 use super::{
     Conflict,
@@ -74,6 +75,7 @@ impl Policy for Config {
         default: 31,
     }];
     const GLANCES: bool = false;
+    const HOME: Option<Deferral> = None;
     type Line = ();
 
     fn from_values(values: &Values) -> Result<Self, Conflict> {

@@ -4,6 +4,7 @@
 
 use crate::irqmod::policy::{
     any,
+    at_home,
     irqpoll,
     overflow,
     resched,
@@ -47,6 +48,8 @@ pub struct Scenario {
     pub(crate) line: Line,
     /// The line has a vector of its own.
     pub(crate) dedicated: bool,
+    /// Handlers run in threads.
+    pub(crate) forced: bool,
     /// The scheduler may want the CPU, or not.
     pub(crate) pressure: bool,
     /// Most completions that one run of the handler may drain.
@@ -76,6 +79,7 @@ impl Scenario {
             mask: Mask::Nosync,
             line: Line::Latching,
             dedicated: true,
+            forced: false,
             pressure: false,
             bound: u32::MAX,
             posts: 2,
@@ -100,6 +104,11 @@ impl Scenario {
 /// Defers to all contexts of the set, or drains.
 fn anything(to: u32) -> Config {
     any::Config { to }.into()
+}
+
+/// As [`anything`], and the poller leaves its source to the thread.
+fn at_home(to: u32) -> Config {
+    at_home::Config { to }.into()
 }
 
 fn resched(budget: u32) -> Config {
@@ -218,6 +227,36 @@ pub fn all(long: bool) -> Vec<Scenario> {
         guests: 1,
         ..Scenario::new("not dedicated", Config::HARDIRQ)
     });
+    for (line, forced) in [
+        (Line::Latching, false),
+        (Line::Lossy, false),
+        (Line::Latching, true),
+        (Line::Late, true),
+    ] {
+        let threads = if forced { ", forced threads" } else { "" };
+        let name = |what| format!("at home, {}{threads}, {what}", line.name());
+        let base = Scenario {
+            line,
+            forced,
+            ..Scenario::new("", at_home(SOFTIRQ | THREAD))
+        };
+        add(Scenario {
+            name: name("traffic"),
+            posts: 2 + more,
+            ..base.clone()
+        });
+        add(Scenario {
+            name: name("guest"),
+            guests: 1 + more,
+            ..base.clone()
+        });
+        add(Scenario {
+            name: name("life"),
+            lives: 2 + more,
+            posts: 1 + more,
+            ..base
+        });
+    }
     for (name, to) in [
         ("any, softirq", SOFTIRQ),
         ("any, thread", THREAD),

@@ -189,6 +189,9 @@ struct Plain {
     in_progress: bool,
     woken: bool,
     thread_runs: bool,
+    /// The thread of a forced handler was woken by the poller, for which it is to wake the other one.
+    forced: bool,
+    wanted: bool,
     // irq_poll.
     sched: bool,
     listed: Option<u8>,
@@ -265,6 +268,8 @@ pub(crate) enum Event {
     Softirq(u8),
     PollTimer,
     Thread,
+    /// The thread of a forced handler runs it, without an interrupt.
+    Forced,
     Work,
     HoldTimer(u8),
     CpuThread,
@@ -344,6 +349,8 @@ impl State {
             in_progress: false,
             woken: false,
             thread_runs: false,
+            forced: false,
+            wanted: false,
             sched: false,
             listed: None,
             polls: false,
@@ -465,7 +472,11 @@ impl State {
             Some(Op::Lock) => !plain.locked,
             Some(Op::Synchronize) => self.is_synchronized(),
             Some(Op::JoinEnd) => {
-                !(plain.expiring || plain.serving || plain.queued || plain.work_runs || plain.sched)
+                let deferred = plain.expiring || plain.serving || plain.sched;
+                let deferred = deferred || plain.queued || plain.work_runs;
+                let woken = plain.woken || plain.thread_runs || plain.forced;
+                // Who has the lock may be about to defer.
+                !deferred && !plain.locked && !woken
             }
             _ => true,
         }
@@ -474,7 +485,8 @@ impl State {
     fn is_synchronized(&self) -> bool {
         let plain = &self.world.plain;
         let late = self.world.rules.line == Line::Late && plain.under_way != [false; CPUS];
-        !(plain.in_progress || plain.woken || plain.thread_runs || late)
+        let thread = plain.woken || plain.thread_runs || plain.forced;
+        !(plain.in_progress || thread || late)
     }
 
     /// Whether `cpu` runs nothing at `level` or above, and nothing that keeps it off.
@@ -510,6 +522,9 @@ impl State {
         }
         if plain.woken && !plain.thread_runs {
             event(Event::Thread);
+        }
+        if plain.forced && !plain.in_progress && self.is_open(0, Level::Hardirq) {
+            event(Event::Forced);
         }
         if plain.queued && !plain.work_runs {
             event(Event::Work);
@@ -620,6 +635,11 @@ impl State {
                 plain.woken = false;
                 plain.thread_runs = true;
                 self.begin(Kind::Thread, 0);
+            }
+            Event::Forced => {
+                plain.forced = false;
+                plain.in_progress = true;
+                self.begin(Kind::Handler, 0);
             }
             Event::Work => {
                 plain.queued = false;
@@ -748,6 +768,7 @@ impl State {
         plain.depth = 0;
         plain.pending = false;
         plain.woken = false;
+        plain.forced = false;
         plain.under_way = [false; CPUS];
         self.require(
             balanced,
@@ -859,7 +880,7 @@ impl State {
                 // Without a drain of its own it is held by the timer of another line.
                 let others = to == HOLD && self.ctxs[me].found == 0;
                 plain.armed[usize::from(cpu)] |= others;
-                self.defer(to, cpu);
+                self.defer(to, me);
             }
             Op::JoinBegin => {
                 let twice = mem::replace(&mut plain.disabling, true);
@@ -868,7 +889,10 @@ impl State {
                 plain.joined = None;
                 self.require(!twice, "joined twice");
             }
-            Op::JoinEnd => plain.sched = true,
+            Op::JoinEnd => {
+                plain.sched = true;
+                plain.wanted = false;
+            }
             Op::EnableDeferred => {
                 let was = mem::take(&mut plain.disabling) && mem::take(&mut plain.sched);
                 let was = was && plain.listed.is_none();
@@ -882,7 +906,8 @@ impl State {
             }
             Op::PollAfter => plain.poll_timer = !plain.disabling,
             Op::Glance => {
-                let mut glance = Glance::HARDIRQ;
+                let mut glance = Glance::empty();
+                glance.set(Glance::HARDIRQ, !self.world.rules.forced);
                 glance.set(Glance::RESCHED, choice != 0);
                 return glance.bits().into();
             }
@@ -992,8 +1017,15 @@ impl State {
         1
     }
 
-    fn defer(&mut self, to: u32, cpu: u8) {
+    fn defer(&mut self, to: u32, me: usize) {
+        let (kind, cpu) = (self.ctxs[me].kind, self.ctxs[me].cpu);
         let plain = &mut self.world.plain;
+        if to == THREAD {
+            plain.forced |= self.world.rules.forced;
+            plain.wanted = plain.forced;
+            plain.woken |= !self.world.rules.forced;
+            return self.require(kind == Kind::Poll, "the handler's answer wakes the thread");
+        }
         if plain.disabling {
             return;
         }
@@ -1011,8 +1043,7 @@ impl State {
                 let twice = plain.joined.replace(cpu).is_some();
                 self.require(!twice, "on a CPU's list twice");
             }
-            SOFTIRQ => (),
-            _ => self.fail("the handler's answer wakes the thread"),
+            _ => (),
         }
     }
 
@@ -1060,7 +1091,7 @@ impl State {
             );
         }
         let plain = &mut self.world.plain;
-        plain.woken |= result == WAKE;
+        plain.woken |= result == WAKE || mem::take(&mut plain.wanted);
         if plain.pending && plain.depth == 0 {
             plain.pending = false;
             self.open_vector();
@@ -1096,7 +1127,8 @@ impl State {
             Life::Pause => {
                 plain.paused = now.is_shut() || !plain.reachable;
                 let idle = plain.listed.is_none() && !plain.queued && plain.held.is_none();
-                let idle = idle && plain.joined.is_none() && !plain.poll_timer && !plain.woken;
+                let idle = idle && plain.joined.is_none() && !plain.poll_timer;
+                let idle = idle && !plain.woken && !plain.forced;
                 if dedicated {
                     self.require(idle, "deferred after a pause");
                     self.require(!now.is_owned(), "owned after a pause");

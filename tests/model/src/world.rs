@@ -453,8 +453,14 @@ impl Platform for World {
     }
 
     fn defer(&self, to: Deferral) {
+        let mut irq = self.irq.lock().unwrap();
+        assert!(!irq.freed, "defers a freed line");
+        if to == Deferral::Thread {
+            irq.woken = true;
+            return;
+        }
+        drop(irq);
         assert_eq!(to, Deferral::Softirq);
-        assert!(!self.irq.lock().unwrap().freed, "defers a freed line");
         let mut poller = self.poller.lock().unwrap();
         if poller.disable || poller.sched {
             return;
@@ -480,6 +486,12 @@ impl Platform for World {
         }
         poller.sched = true;
         poller.disable = false;
+        drop(poller);
+        // Of the interrupt only what the poller has woken.
+        let mut irq = self.irq.lock().unwrap();
+        while irq.woken || irq.thread_runs {
+            irq = self.irq_idle.wait(irq).unwrap();
+        }
     }
 
     fn enable_deferred(&self) {

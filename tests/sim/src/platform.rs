@@ -217,7 +217,7 @@ impl Platform for LinePlatform {
 
     fn join_deferred(&self) {
         core::with(|core| core.line(self.0).poll_disable = true);
-        self.wait(|core| !core.is_deferred(self.0));
+        self.wait(|core| !core.is_deferred(self.0) && !core.line(self.0).is_busy());
     }
 
     fn enable_deferred(&self) {

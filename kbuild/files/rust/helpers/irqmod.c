@@ -2,6 +2,7 @@
 
 #if IS_ENABLED(CONFIG_RUST_IRQMOD)
 #include <linux/hrtimer.h>
+#include <linux/interrupt.h>
 #include <linux/irq.h>
 #include <linux/kthread.h>
 #include <linux/moduleparam.h>
@@ -51,6 +52,12 @@ __rust_helper u64 rust_helper_irqmod_switches(void)
 __rust_helper u32 rust_helper_irqmod_current_fifo_priority(void)
 {
 	return current->policy == SCHED_FIFO ? current->rt_priority : 0;
+}
+
+/* Whether handlers run in threads that the core makes for them. */
+__rust_helper bool rust_helper_irqmod_forces_threads(void)
+{
+	return force_irqthreads();
 }
 
 __rust_helper void rust_helper_irqmod_cond_resched(void)

@@ -72,7 +72,7 @@ impl Core {
                 }
                 self.poll_sched(line);
             }
-            Deferral::Thread => (),
+            Deferral::Thread => self.wake_thread(line),
             Deferral::Softirq => self.poll_sched(line),
             Deferral::Work => self.queue_work(line),
             Deferral::Hold => {
