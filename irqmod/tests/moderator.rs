@@ -77,14 +77,15 @@ fn resched_with_nothing_pending_is_not_deferred() {
 }
 
 #[test]
-fn resched_in_a_forced_thread_is_not_deferred() {
+fn resched_in_a_forced_thread_is_deferred_as_well() {
     let rig = Rig::resched(4);
     rig.in_hardirq.set(false);
     rig.queue.post(100);
     rig.interrupt();
     assert_eq!(rig.last_answer(), Handled::Handled);
-    assert_eq!(rig.queue.waiting(), 0);
-    assert_eq!(rig.depth.get(), 0);
+    assert_eq!(rig.queue.waiting(), 100);
+    assert_eq!(rig.depth.get(), 1);
+    common::finish(&rig);
 }
 
 #[test]

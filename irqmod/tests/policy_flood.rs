@@ -52,6 +52,7 @@ fn default() -> Config {
 struct Bench {
     config: Config,
     cpu: Cpu,
+    glance: Glance,
     /// Unit: microseconds.
     now: u64,
     switches: u64,
@@ -62,6 +63,7 @@ impl Bench {
         Self {
             config,
             cpu: Cpu::new(),
+            glance: Glance::HARDIRQ,
             now: 1,
             switches: 1,
         }
@@ -69,7 +71,7 @@ impl Bench {
 
     fn seen(&self, began: u64) -> Observation {
         Observation {
-            glance: Glance::HARDIRQ,
+            glance: self.glance,
             began: Instant::from_nanos(began * 1_000),
             now: Instant::from_nanos(self.now * 1_000),
             switches: self.switches,
@@ -127,10 +129,8 @@ fn values_at_and_beyond_their_bounds() {
 fn decisions_without_a_clock() {
     let config = default();
     let (irq, idle) = (Glance::HARDIRQ, Glance::HARDIRQ | Glance::IDLE);
-    let all = Verdict::Drain(Budget::UNLIMITED);
     let table = [
-        (Glance::empty(), Some(all), Some(After::Open)),
-        (Glance::IDLE, Some(all), Some(After::Open)),
+        (Glance::empty(), None, None),
         (idle, Some(BUDGET), Some(After::Open)),
         (irq, None, None),
         (irq | Glance::RESCHED, None, None),
@@ -174,6 +174,23 @@ fn flood_is_no_switch_for_a_window_with_handlers_all_the_time() {
     assert_eq!(bench.interrupt(100), BUDGET, "over");
     assert!(bench.run(100, 0, 1_000_000));
     assert_eq!(bench.now, 25_001, "a window after the switch");
+}
+
+/// There every handler follows a switch: the flood is over when handlers have had less.
+#[test]
+fn flood_in_forced_threads_is_handlers_all_the_time() {
+    let mut bench = Bench::new(default());
+    bench.glance = Glance::empty();
+    while bench.interrupt(100) == BUDGET {
+        bench.switches += 1;
+        assert!(bench.now < 1_000_000, "nothing was deferred");
+    }
+    assert_eq!(bench.now, 10_001, "as soon as the window is over");
+    bench.now += 9_900;
+    bench.switches += 1;
+    assert_eq!(bench.interrupt(100), WORK, "still more than a half");
+    bench.now += 200;
+    assert_eq!(bench.interrupt(100), BUDGET, "less");
 }
 
 #[test]

@@ -102,14 +102,13 @@ fn hrt_04_a_low_that_is_not_below_high_is_a_conflict_in_both_orders() {
 }
 
 #[test]
-fn handler_drains_a_budget_but_all_in_a_forced_thread() {
+fn handler_drains_a_budget_also_in_a_forced_thread() {
     let config = config([32, 3, 1000, 30, 7]);
     let budget = Verdict::Drain(Budget::new(7).unwrap());
     assert_eq!(config.on_interrupt(Glance::HARDIRQ), Some(budget));
-    let all = Verdict::Drain(Budget::UNLIMITED);
-    assert_eq!(config.on_interrupt(Glance::empty()), Some(all));
+    assert_eq!(config.on_interrupt(Glance::empty()), Some(budget));
     let open = Some(After::Open);
-    assert_eq!(config.on_drained(Glance::empty(), Drained(9)), open);
+    assert_eq!(config.on_drained(Glance::empty(), Drained(9)), None);
     assert_eq!(config.on_drained(Glance::HARDIRQ, Drained(0)), open);
     assert_eq!(config.on_drained(Glance::HARDIRQ, Drained(1)), None);
     assert_eq!(config.on_drained(Glance::HARDIRQ, More(7)), None);

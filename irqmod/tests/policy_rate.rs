@@ -150,11 +150,10 @@ fn verdicts() {
     let config = default();
     let budget = Verdict::Drain(Budget::POLL_DEFAULT);
     assert_eq!(config.on_interrupt(Glance::HARDIRQ), Some(budget));
-    let all = Verdict::Drain(Budget::UNLIMITED);
-    assert_eq!(config.on_interrupt(Glance::empty()), Some(all));
+    assert_eq!(config.on_interrupt(Glance::empty()), Some(budget));
     let open = Some(After::Open);
     assert_eq!(config.on_drained(Glance::HARDIRQ, Drained(0)), open);
-    assert_eq!(config.on_drained(Glance::empty(), Drained(9)), open);
+    assert_eq!(config.on_drained(Glance::empty(), Drained(9)), None);
     assert_eq!(config.on_drained(Glance::HARDIRQ, Drained(1)), None);
 }
 

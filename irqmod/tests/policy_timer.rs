@@ -119,10 +119,9 @@ fn values_at_and_beyond_their_bounds() {
 
 #[test]
 fn verdicts() {
-    let all = Some(Verdict::Drain(Budget::UNLIMITED));
     let table = [
-        ("timer", Glance::empty(), all),
-        ("timer:push=0", Glance::empty(), all),
+        ("timer", Glance::empty(), Some(BUDGET)),
+        ("timer:push=0", Glance::empty(), Some(BUDGET)),
         ("timer", Glance::HARDIRQ, None),
         ("timer:push=0", Glance::HARDIRQ, Some(BUDGET)),
         ("timer:push=0,hardirq_percent=1", Glance::HARDIRQ, None),
@@ -162,6 +161,11 @@ fn what_is_not_held() {
         (Glance::HARDIRQ, Drained(1), None),
         (Glance::HARDIRQ, More(256), None),
         (Glance::empty(), Drained(1), Some(After::Open)),
+        (
+            Glance::empty(),
+            More(256),
+            Some(After::Defer(Deferral::Softirq)),
+        ),
     ];
     for (glance, drain, after) in table {
         assert_eq!(config.on_drained(glance, drain), after);

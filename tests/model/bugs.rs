@@ -69,8 +69,8 @@ const BUGS: &[Bug] = &[
                 "(|| { if !self.may_drain(source) { return platform",
             ),
             (
-                "self.hand_back(source, platform, Deferral::Softirq); end } } })",
-                "self.hand_back(source, platform, Deferral::Softirq); end } } })()",
+                "self.go_on_polling(platform, pass, drain, next) })",
+                "self.go_on_polling(platform, pass, drain, next) })()",
             ),
         ],
         caught_by: "exclusive(Line::Latching, softirq(1))",

@@ -23,6 +23,9 @@
 //! have this policy is deferred: a flood may begin so late in a window that it is not seen at its
 //! end. Handlers of other lines and softirqs don't count. There is no share: when the CPU has
 //! switched once, the handlers have another window.
+//!
+//! In forced interrupt threads switches are not looked at: handlers that had `busy_percent` of a window
+//! are deferred until they have had less since it began.
 
 use super::{
     ranged,
@@ -92,8 +95,12 @@ impl Cpu {
     }
 
     /// Whether it has switched tasks since.
+    ///
+    /// In a forced interrupt thread that says nothing: handlers are the tasks that it switches to.
+    /// There a flood ends when the handlers' part has become less.
     fn has_switched(&self, seen: &Observation) -> bool {
-        self.switches != seen.switches || self.since == Instant::ZERO
+        let tells = seen.glance.contains(Glance::HARDIRQ);
+        (tells && self.switches != seen.switches) || self.since == Instant::ZERO
     }
 
     /// Begins anew.
@@ -174,15 +181,9 @@ impl Policy for Config {
     }
 
     /// An idle CPU is not starved, and looks at no clock: it has to switch tasks to be busy again.
-    /// In a forced interrupt thread the scheduler is in control already.
     fn on_interrupt(&self, glance: Glance) -> Option<Verdict> {
-        if !glance.contains(Glance::HARDIRQ) {
-            Some(Verdict::Drain(Budget::UNLIMITED))
-        } else if glance.contains(Glance::IDLE) {
-            Some(Verdict::Drain(self.budget))
-        } else {
-            None
-        }
+        let idle = glance.contains(Glance::IDLE);
+        idle.then_some(Verdict::Drain(self.budget))
     }
 
     fn weigh_interrupt(&self, seen: &Observation, _line: &mut (), cpu: &mut super::Cpu) -> Verdict {
@@ -194,8 +195,7 @@ impl Policy for Config {
     }
 
     fn on_drained(&self, glance: Glance, drain: Drain) -> Option<After> {
-        let weighed = glance.intersection(Glance::HARDIRQ.union(Glance::IDLE)) == Glance::HARDIRQ;
-        (!weighed).then(|| after(drain))
+        glance.contains(Glance::IDLE).then(|| after(drain))
     }
 
     fn weigh_drained(

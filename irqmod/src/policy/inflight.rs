@@ -137,6 +137,7 @@ impl Policy for Config {
         },
         POLL_BUDGET,
     ];
+    const GLANCES: bool = false;
     const WEIGHS_PASSES: bool = true;
     const HOME: Option<Deferral> = Some(Deferral::Thread);
     type Line = Line;
@@ -168,21 +169,12 @@ impl Policy for Config {
         ]
     }
 
-    /// In a forced interrupt thread the scheduler is in control already.
-    fn on_interrupt(&self, glance: Glance) -> Option<Verdict> {
-        Some(Verdict::Drain(if glance.contains(Glance::HARDIRQ) {
-            self.budget
-        } else {
-            Budget::UNLIMITED
-        }))
+    fn on_interrupt(&self, _: Glance) -> Option<Verdict> {
+        Some(Verdict::Drain(self.budget))
     }
 
-    fn on_drained(&self, glance: Glance, drain: Drain) -> Option<After> {
-        if drain.found() == 0 || !glance.contains(Glance::HARDIRQ) {
-            Some(After::Open)
-        } else {
-            None
-        }
+    fn on_drained(&self, _: Glance, drain: Drain) -> Option<After> {
+        (drain.found() == 0).then_some(After::Open)
     }
 
     fn weigh_drained(

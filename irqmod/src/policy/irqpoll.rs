@@ -50,6 +50,7 @@ impl Default for Config {
 impl Policy for Config {
     const NAME: &'static str = "irqpoll";
     const KEYS: &'static [Key] = &[POLL_BUDGET];
+    const GLANCES: bool = false;
     type Line = ();
 
     fn from_values(values: &Values) -> Result<Self, Conflict> {
@@ -60,14 +61,9 @@ impl Policy for Config {
         [self.budget.get(), 0, 0, 0, 0, 0, 0]
     }
 
-    /// A forced interrupt thread is where the scheduler is in control already.
     #[inline]
-    fn on_interrupt(&self, glance: Glance) -> Option<Verdict> {
-        Some(if glance.contains(Glance::HARDIRQ) {
-            Verdict::Defer(Deferral::Softirq)
-        } else {
-            Verdict::Drain(Budget::UNLIMITED)
-        })
+    fn on_interrupt(&self, _: Glance) -> Option<Verdict> {
+        Some(Verdict::Defer(Deferral::Softirq))
     }
 
     fn budget(&self) -> Budget {

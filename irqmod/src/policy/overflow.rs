@@ -55,6 +55,7 @@ impl Policy for Config {
         max: Self::MAX_BUDGET,
         default: Self::DEFAULT_BUDGET,
     }];
+    const GLANCES: bool = false;
     const HOME: Option<Deferral> = Some(Deferral::Thread);
     type Line = ();
 
@@ -66,14 +67,9 @@ impl Policy for Config {
         [self.budget.get(), 0, 0, 0, 0, 0, 0]
     }
 
-    /// In a forced interrupt thread the scheduler is in control already.
     #[inline]
-    fn on_interrupt(&self, glance: Glance) -> Option<Verdict> {
-        Some(Verdict::Drain(if glance.contains(Glance::HARDIRQ) {
-            self.budget
-        } else {
-            Budget::UNLIMITED
-        }))
+    fn on_interrupt(&self, _: Glance) -> Option<Verdict> {
+        Some(Verdict::Drain(self.budget))
     }
 
     #[inline]

@@ -10,7 +10,8 @@
 //! bounded as well: one that uses the budget up goes on in the poller, pressure or not. Without it
 //! one queue that is fed as fast as it is drained keeps the CPU for ever.
 //!
-//! In a forced interrupt thread nothing is deferred: the scheduler is in control there already.
+//! A forced interrupt thread is bounded likewise: it has interrupts off, and precedes all ordinary
+//! tasks.
 
 use super::{
     Conflict,
@@ -68,9 +69,7 @@ impl Policy for Config {
 
     #[inline]
     fn on_interrupt(&self, glance: Glance) -> Option<Verdict> {
-        Some(if !glance.contains(Glance::HARDIRQ) {
-            Verdict::Drain(Budget::UNLIMITED)
-        } else if glance.contains(Glance::RESCHED) {
+        Some(if glance.contains(Glance::RESCHED) {
             Verdict::Defer(Deferral::Softirq)
         } else {
             Verdict::Drain(self.budget)

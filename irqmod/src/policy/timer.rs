@@ -429,11 +429,11 @@ impl Policy for Config {
         ]
     }
 
-    /// In a forced interrupt thread the scheduler is in control already.
+    /// In a forced interrupt thread nothing is held, as it may be moved between the list of a CPU and
+    /// its timer: it drains a budget, and what is left goes to the softirq poller.
     fn on_interrupt(&self, glance: Glance) -> Option<Verdict> {
-        if !glance.contains(Glance::HARDIRQ) {
-            Some(Verdict::Drain(Budget::UNLIMITED))
-        } else if self.is_off() || !self.is_timed() {
+        let holds = glance.contains(Glance::HARDIRQ) && !self.is_off();
+        if !holds || !self.is_timed() {
             Some(Verdict::Drain(Budget::POLL_DEFAULT))
         } else {
             None

@@ -57,6 +57,7 @@ impl Policy for Config {
         POLL_BUDGET,
     ];
     const WORK: bool = true;
+    const GLANCES: bool = false;
     const HOME: Option<Deferral> = Some(Deferral::Work);
     type Line = ();
 
@@ -74,10 +75,8 @@ impl Policy for Config {
         [direct, self.budget.get(), 0, 0, 0, 0, 0]
     }
 
-    /// In a forced interrupt thread the scheduler is in control already.
-    fn on_interrupt(&self, glance: Glance) -> Option<Verdict> {
+    fn on_interrupt(&self, _: Glance) -> Option<Verdict> {
         Some(match self.direct {
-            _ if !glance.contains(Glance::HARDIRQ) => Verdict::Drain(Budget::UNLIMITED),
             Some(direct) => Verdict::Drain(direct),
             None => Verdict::Defer(Deferral::Work),
         })

@@ -270,7 +270,7 @@ pub(crate) const MORE: &[Bug] = &[
         "pressure_is_not_seen",
         "resched: a handler that sees a pending reschedule defers (STORM-01)",
         "policy/resched.rs",
-        &[("else if glance.contains(Glance::RESCHED)", "else if false")],
+        &[("if glance.contains(Glance::RESCHED)", "if false")],
     ),
     bug(
         "resched_drain_is_unbounded",
@@ -282,7 +282,7 @@ pub(crate) const MORE: &[Bug] = &[
         "overflow_drain_is_unbounded",
         "overflow: a drain in the handler is bounded (STORM-02)",
         "policy/overflow.rs",
-        &[("Verdict::Drain(if glance.contains(Glance::HARDIRQ) { self.budget }", "Verdict::Drain(if glance.contains(Glance::HARDIRQ) { Budget::UNLIMITED }")],
+        &[("Verdict::Drain(self.budget)", "Verdict::Drain(Budget::UNLIMITED)")],
     ),
     bug(
         "push_has_no_cap",

@@ -58,14 +58,12 @@ pub(crate) fn all() -> Vec<Case> {
             &["ATOM-01", "TEAR-13"],
         ));
     }
-    let forced = rig::more()
-        .into_iter()
-        .filter(|driver| driver.name() == "fair");
-    all.extend(forced.map(|driver| {
-        let about = "all handlers are threads; every block is what was written";
+    for driver in rig::POLICIES.into_iter().chain(rig::more()) {
+        let about = "all handlers are threads, and resets; every block is what was written";
         let body = move |context: &Context<'_>| threadirqs(context, driver);
-        Case::new("threadirqs-fair", &[], about, body)
-    }));
+        let name = format!("threadirqs-{}", driver.name());
+        all.push(Case::new(name, &["STORM-03"], about, body));
+    }
     all
 }
 
@@ -177,8 +175,17 @@ fn threadirqs(context: &Context<'_>, driver: Driver) -> Result<Outcome> {
     let plan = plan("threadirqs", driver, Flavour::Base)?;
     let mut rig = plan.vm(|vm| vm.cmdline("threadirqs")).start(context)?;
     let busy = Busy::start(&mut rig, 64, 4)?;
-    rig.sh(&format!("sleep {rounds}"))?;
+    for _ in 0..rounds {
+        rig.sh(
+            "sleep 0.5; echo 1 > /sys/class/nvme/nvme0/reset_controller && wait_live; sleep 0.5",
+        )?;
+    }
     busy.finish(&mut rig)?;
+    if ["hardirq", "resched", "timer"].contains(&driver.name().as_str()) {
+        // They have no cause to defer there.
+        rig.finish()?;
+        return Ok(Outcome::pass(format!("{rounds} rounds")));
+    }
     outcome(rig, driver, rounds)
 }
 
