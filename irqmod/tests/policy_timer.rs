@@ -660,6 +660,22 @@ fn lost_interrupt_of_a_held_line_is_noticed_at_the_release() {
 }
 
 #[test]
+fn tear_08_held_line_of_a_removed_device_stays_masked() {
+    let rig = Rig::parsed("timer");
+    rig.queue.post(1);
+    rig.interrupt();
+    rig.interrupt();
+    assert!(rig.held.get());
+    rig.queue.set_reachable(false);
+    rig.take_trace();
+    rig.expire();
+    assert!(!rig.take_trace().contains(&"unmask"));
+    assert_eq!(rig.depth.get(), 1);
+    rig.stop();
+    rig.free();
+}
+
+#[test]
 fn line_that_was_held_undrained_is_polled_at_the_release() {
     // Lines that come too late in a round are not left to who comes first in the next one.
     let rig = Rig::parsed("timer");

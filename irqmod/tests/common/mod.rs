@@ -543,6 +543,8 @@ impl Platform for Rig {
     fn enable_deferred(&self) {
         self.note("enable_deferred");
         assert!(self.disabled.replace(false), "enabled, but not disabled");
+        let paused = self.moderator.snapshot().contains(Snapshot::PAUSED);
+        assert!(paused, "a handler could have deferred to what was disabled");
     }
 
     fn is_free(&self) -> bool {
