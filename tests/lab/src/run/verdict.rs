@@ -374,6 +374,9 @@ pub(crate) mod tests {
         result::Repeat, //
     };
 
+    /// How many claims there are of [`good`].
+    pub(crate) const CLAIMS: usize = 36;
+
     /// Results as they should be, from which each test takes something away.
     pub(crate) fn good() -> Vec<Row> {
         use {
@@ -468,7 +471,7 @@ pub(crate) mod tests {
             checks.iter().all(|c| c.outcome == Outcome::Pass),
             "{checks:?}"
         );
-        assert_eq!(checks.len(), 36);
+        assert_eq!(checks.len(), CLAIMS);
     }
 
     #[test]
