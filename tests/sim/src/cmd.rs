@@ -3,6 +3,10 @@
 //! The subcommands.
 
 pub(crate) mod fuzz;
+pub(crate) mod machines;
+pub(crate) mod merge;
 pub(crate) mod replay;
 pub(crate) mod run;
+mod show;
+pub(crate) mod sweep;
 pub(crate) mod table;

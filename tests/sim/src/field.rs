@@ -7,6 +7,11 @@
 
 use crate::{
     calibration,
+    metric::{
+        Kind,
+        Metric,
+        Row, //
+    },
     run::{
         run,
         Driver, //
@@ -17,84 +22,6 @@ use crate::{
     Report,
     Workload, //
 };
-use serde::Serialize;
-
-/// What a row stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// The model was made to match.
-    Fit,
-    /// The model was not.
-    HeldOut,
-    /// Nobody has measured it.
-    Prediction,
-}
-
-/// One number.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Row {
-    /// Which run.
-    pub row: String,
-    /// Which number, with its unit.
-    pub metric: &'static str,
-    /// What the field report says.
-    pub field: Option<f64>,
-    /// What the model says; none: this build has no such policy.
-    pub model: Option<f64>,
-    /// The difference. Unit: percent of the field's.
-    pub diff_pct: Option<f64>,
-    /// What it stands for.
-    pub kind: Kind,
-    /// Whether the difference is within the tolerance; none: there is nothing to compare, or no
-    /// tolerance was promised.
-    pub ok: Option<bool>,
-}
-
-/// A number of a report.
-#[derive(Clone, Copy)]
-enum Metric {
-    Locked,
-    Stuck,
-    KiloIops,
-    Mean,
-    P99,
-    P999,
-    Wait,
-    Deferrals,
-}
-
-impl Metric {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Locked => "CPUs locked up",
-            Self::Stuck => "stuck for, s",
-            Self::KiloIops => "IOPS, thousands",
-            Self::Mean => "mean, us",
-            Self::P99 => "p99, us",
-            Self::P999 => "p99.9, us",
-            Self::Wait => "longest wait of a task, ms",
-            Self::Deferrals => "deferrals a second",
-        }
-    }
-
-    fn of(self, report: &Report) -> f64 {
-        let micros = |time: Ns| time as f64 / 1e3;
-        match self {
-            Self::Locked => f64::from(report.locked_cpus()),
-            Self::Stuck => {
-                let stuck = report.lockups.iter().map(|lockup| lockup.stuck_s);
-                stuck.max().unwrap_or(0) as f64
-            }
-            Self::KiloIops => report.iops as f64 / 1e3,
-            Self::Mean => micros(report.latency.mean),
-            Self::P99 => micros(report.latency.p99),
-            Self::P999 => micros(report.latency.p999),
-            Self::Wait => micros(report.totals.wait_max_ns) / 1e3,
-            Self::Deferrals => report.totals.deferrals as f64 * 1e9 / report.time_ns.max(1) as f64,
-        }
-    }
-}
 
 /// What to expect of a metric: its value, whether it is fit, and the tolerance in percent.
 type Expected = (Metric, f64, Kind, Option<f64>);
@@ -354,45 +281,16 @@ impl Case {
     }
 
     fn rows(&self, report: Option<&Report>) -> Vec<Row> {
+        let model = |metric: Metric| report.map(|report| metric.of(report));
         let expected = self.expected.iter().map(|&(metric, field, kind, within)| {
-            let model = report.map(|report| metric.of(report));
-            let off = model.map(|model| off_by(field, model));
-            Row {
-                row: self.name.into(),
-                metric: metric.name(),
-                field: Some(field),
-                model,
-                diff_pct: off,
-                kind,
-                ok: off.zip(within).map(|(off, within)| is_within(off, within)),
-            }
+            let model = model(metric);
+            Row::compared(self.name, metric.name(), field, model, kind, within)
         });
-        let predicted = self.predicted.iter().map(|&metric| Row {
-            row: self.name.into(),
-            metric: metric.name(),
-            field: None,
-            model: report.map(|report| metric.of(report)),
-            diff_pct: None,
-            kind: Kind::Prediction,
-            ok: None,
-        });
+        let predicted = self
+            .predicted
+            .iter()
+            .map(|&metric| Row::prediction(self.name, metric.name(), model(metric)));
         expected.chain(predicted).collect()
-    }
-}
-
-/// Whether a difference is tolerated. Half is as far off as the double.
-fn is_within(off: f64, within: f64) -> bool {
-    off <= within && off >= -100.0 * within / (100.0 + within)
-}
-
-/// The difference in percent; of a field value of zero any difference is all of it.
-fn off_by(field: f64, model: f64) -> f64 {
-    if field == model {
-        0.0
-    } else if field == 0.0 {
-        100.0
-    } else {
-        (model / field - 1.0) * 100.0
     }
 }
 
@@ -405,4 +303,10 @@ pub fn rows(seed: u64, threads: usize, filter: &str, mut progress: impl FnMut(&s
             case.rows(case.run(seed, threads).as_ref())
         })
         .collect()
+}
+
+/// How many runs [`rows`] makes.
+pub fn count(filter: &str) -> usize {
+    let chosen = CASES.iter().filter(|case| case.name.contains(filter));
+    chosen.count()
 }

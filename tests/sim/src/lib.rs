@@ -34,24 +34,36 @@ pub mod fault;
 pub mod field;
 pub mod fuzz;
 pub mod machine;
+pub mod matrix;
+pub mod metric;
+pub mod page;
 mod platform;
 mod promise;
 mod random;
 pub mod replay;
 pub mod report;
 pub mod run;
+pub mod scaling;
+pub mod scenario;
 pub mod shrink;
+pub mod sweep;
 pub mod trace;
 
 pub use machine::{
     Machine,
     Workload, //
 };
+pub use metric::{
+    Metric,
+    Row, //
+};
 pub use report::Report;
 pub use run::{
     run,
     Options, //
 };
+
+pub use scenario::Scenario;
 
 /// Virtual time. Unit: nanoseconds since the start.
 pub type Ns = u64;

@@ -260,41 +260,6 @@ pub struct World {
 }
 
 impl Machine {
-    /// Why the description makes no sense, if it does not: key and range.
-    pub fn problem(&self) -> Option<String> {
-        let ranges = [
-            ("cpus", self.cpus, 1, 4096),
-            ("controllers", self.controllers, 1, 256),
-            ("queues", self.queues, 1, self.cpus),
-            ("device.depth", self.device.depth, 2, 65_536),
-            ("device.slow_permille", self.device.slow_permille, 0, 1000),
-            ("device.base_cv", self.device.base_cv, 0, 100),
-            ("device.cap_cv", self.device.cap_cv, 0, 100),
-            ("kernel.hz", self.kernel.hz, 100, 1000),
-            ("kernel.watchdog_s", self.kernel.watchdog_s, 1, 60),
-            ("kernel.rcu_stall_s", self.kernel.rcu_stall_s, 3, 300),
-        ];
-        ranges
-            .iter()
-            .find(|(_, value, min, max)| !(min..=max).contains(&value))
-            .map(|(key, value, min, max)| format!("{key}: {value} is not in {min}..={max}"))
-    }
-
-    /// This machine with the value of one key changed, as in `kernel.hz` or `costs.complete`.
-    ///
-    /// # Errors
-    ///
-    /// One line that names the key.
-    pub fn with(&self, key: &str, value: &str) -> Result<Self, String> {
-        let mut all = serde_json::to_value(self).map_err(|error| error.to_string())?;
-        let pointer = format!("/{}", key.replace('.', "/"));
-        let place = all
-            .pointer_mut(&pointer)
-            .ok_or_else(|| format!("{key}: no such key"))?;
-        *place = serde_json::from_str(value).unwrap_or_else(|_| value.into());
-        serde_json::from_value(all).map_err(|error| format!("{key}: {error}"))
-    }
-
     /// The queue that CPU `cpu` submits to.
     pub fn queue_of(&self, cpu: u32) -> u32 {
         let queue = u64::from(cpu) * u64::from(self.queues) / u64::from(self.cpus);
@@ -382,17 +347,5 @@ mod tests {
         let worlds = machine.split(&Workload::default());
         assert_eq!(worlds.len(), 1);
         assert_eq!((worlds[0].times, worlds[0].share), (1, 1));
-    }
-
-    #[test]
-    fn problem_names_key_and_range() {
-        let machine = Machine {
-            queues: 9,
-            ..Machine::default()
-        };
-        assert_eq!(
-            machine.problem().as_deref(),
-            Some("queues: 9 is not in 1..=4")
-        );
     }
 }

@@ -27,6 +27,12 @@ enum Command {
     Fuzz(cmd::fuzz::Args),
     /// Tells once more how a seed breaks a rule.
     Replay(cmd::replay::Args),
+    /// Lists the machines.
+    Machines(cmd::machines::Args),
+    /// Runs one machine over a grid of keys, policies and seeds.
+    Sweep(cmd::sweep::Args),
+    /// Joins the shards of a sweep.
+    Merge(cmd::merge::Args),
     /// Prints a table of runs beside what the field reports.
     #[command(subcommand)]
     Table(cmd::table::Table),
@@ -37,6 +43,9 @@ fn main() -> ExitCode {
         Command::Run(args) => cmd::run::execute(&args),
         Command::Fuzz(args) => cmd::fuzz::execute(&args),
         Command::Replay(args) => cmd::replay::execute(&args),
+        Command::Machines(args) => cmd::machines::execute(&args),
+        Command::Sweep(args) => cmd::sweep::execute(&args),
+        Command::Merge(args) => cmd::merge::execute(&args),
         Command::Table(table) => cmd::table::execute(&table),
     };
     match result {

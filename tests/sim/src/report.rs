@@ -196,6 +196,11 @@ pub struct Part {
 }
 
 impl Part {
+    /// Events that were simulated.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
     /// Of this thread's machine, at the end of its run.
     pub(crate) fn new(world: &World) -> Self {
         let lines = context::lines();
