@@ -175,6 +175,16 @@ pub(crate) fn relax() {
 fn with_bh_off<R>(f: impl FnOnce() -> R) -> R {
     core::with(|core| core.bh_disable());
     let result = f();
-    core::with(|core| core.bh_enable());
+    bh_enable();
     result
+}
+
+/// What was kept away comes now, and before the running task goes on.
+///
+/// If it went on it could disable them again, with the softirq already on top of it: one that wants
+/// the lock which the task takes then spins for ever.
+pub(crate) fn bh_enable() {
+    if !core::with(|core| core.bh_enable()) {
+        suspend();
+    }
 }

@@ -4,6 +4,7 @@
 
 use crate::{
     context::{
+        bh_enable,
         relax,
         sleep,
         spend, //
@@ -139,10 +140,8 @@ impl LinePlatform {
     }
 
     fn unlock(&self) {
-        core::with(|core| {
-            core.line(self.0).locked = false;
-            core.bh_enable();
-        });
+        core::with(|core| core.line(self.0).locked = false);
+        bh_enable();
     }
 }
 

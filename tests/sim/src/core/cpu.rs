@@ -347,21 +347,23 @@ impl Core {
         }
     }
 
-    /// The end of [`bh_disable`](Self::bh_disable): what was kept away comes now.
-    pub(crate) fn bh_enable(&mut self) {
+    /// The end of [`bh_disable`](Self::bh_disable): what was kept away comes now. Returns whether
+    /// the task goes on at once.
+    pub(crate) fn bh_enable(&mut self) -> bool {
         let Ctx::Task(task) = self.running else {
-            return;
+            return true;
         };
         let bh_off = &mut self.tasks[task as usize].bh_off;
         *bh_off -= 1;
         if *bh_off != 0 {
-            return;
+            return true;
         }
         let cpu = self.here();
         if self.cpus[cpu as usize].hard.is_none() {
             self.pause(cpu);
             self.leave(cpu);
         }
+        self.top(cpu) == Some(self.running)
     }
 
     /// The CPU begins to change its task.
