@@ -168,7 +168,8 @@ impl Case {
 }
 
 /// Cases that a run without filters leaves out: what takes the debugging kernel through every
-/// deferral is worth an hour, and much of the rest is what shorter cases show, too.
+/// deferral is worth an hour, and much of the rest is what shorter cases show, too. A plain run has
+/// half an hour.
 const EXTRA: &[&str] = &[
     "debug-cpus-",
     "debug-deferred-",
@@ -183,6 +184,13 @@ const EXTRA: &[&str] = &[
     "deferred-reset-inflight",
     "deferred-reset-irqpoll",
     "deferred-reset-overflow",
+    "threadirqs-flood",
+    "threadirqs-inflight",
+    "threadirqs-irqpoll",
+    "threadirqs-overflow",
+    "threadirqs-rate",
+    "weight-resched-budget-64",
+    "switch-late-qd128",
 ];
 
 #[derive(Serialize)]

@@ -146,7 +146,7 @@ pub(crate) fn still_loaded(rig: &mut Rig, job: &Job) -> Result<()> {
 }
 
 fn rebind(context: &Context<'_>, driver: Driver) -> Result<Outcome> {
-    let rounds = context.count(8, 50);
+    let rounds = context.count(4, 50);
     let mut rig = Plan::new(&format!("rebind-{}", driver.name()), driver)?.start(context)?;
     write_pattern(&mut rig)?;
     let folder = format!("/sys/bus/pci/drivers/{}", driver.module());
@@ -169,7 +169,7 @@ fn replug(context: &Context<'_>, driver: Driver) -> Result<Outcome> {
 }
 
 fn replug_rounds(context: &Context<'_>, mut rig: Rig) -> Result<Outcome> {
-    let rounds = context.count(5, 20);
+    let rounds = context.count(3, 20);
     write_pattern(&mut rig)?;
     for _ in 0..rounds {
         let job = rig.guest.spawn(&Load::read(32, 2, 5).command())?;
