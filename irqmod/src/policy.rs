@@ -34,6 +34,7 @@ use crate::{
         After,
         Deferral,
         Next,
+        Placement,
         Verdict, //
     },
     Budget,
@@ -193,6 +194,11 @@ pub trait Policy: Copy {
             Drain::Drained(_) => Next::HandBack,
             Drain::More(_) => Next::Again,
         }
+    }
+
+    /// Where the line's interrupt thread may run.
+    fn placement(&self) -> Placement {
+        Placement::Follow
     }
 
     /// Budget of one deferred drain, and the weight of the softirq poller. Unit: completions.
@@ -357,6 +363,11 @@ impl Config {
     /// Budget of one deferred drain, and the weight of the softirq poller. Unit: completions.
     pub fn budget(&self) -> Budget {
         for_each_policy!([dispatch](self, policy, policy.budget()))
+    }
+
+    /// Where the line's interrupt thread may run.
+    pub fn placement(&self) -> Placement {
+        for_each_policy!([dispatch](self, policy, policy.placement()))
     }
 
     /// Whether the line needs a work item.

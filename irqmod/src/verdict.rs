@@ -23,6 +23,16 @@ pub enum Deferral {
     Cpu,
 }
 
+/// The CPUs on which the interrupt thread of a line may run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Placement {
+    /// The one that the interrupt is sent to.
+    #[default]
+    Follow,
+    /// All that the interrupt may be sent to.
+    Spread,
+}
+
 /// What the handler should do with an interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a verdict does nothing until the moderator carries it out"]

@@ -555,7 +555,7 @@ fn tear_11_an_interrupt_at_every_step_of_a_request() {
     for config in [
         Config::HARDIRQ,
         Config::Resched(resched::Config::default()),
-        Config::Threaded(irqmod::policy::threaded::Config),
+        Config::Threaded(Default::default()),
     ] {
         let rig = Rig::unrequested(config);
         let interrupt = |expected| {

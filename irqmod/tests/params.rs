@@ -40,7 +40,7 @@ fn accepted() {
         ("resched:budget=1", resched(1)),
         ("resched:budget=256", resched(256)),
         ("resched:budget=0064\n", resched(64)),
-        ("threaded", choice(threaded::Config)),
+        ("threaded", choice(threaded::Config::default())),
         (
             "irqpoll:budget=64",
             choice(irqpoll::Config::new(64).unwrap()),
@@ -197,7 +197,7 @@ fn refused() {
         (
             "threaded:budget=1",
             false,
-            "threaded: unknown key 'budget'; allowed: mask".into(),
+            "threaded: unknown key 'budget'; allowed: spread, mask".into(),
         ),
         (
             "resched:",

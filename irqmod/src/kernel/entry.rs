@@ -86,6 +86,7 @@ pub(super) unsafe extern "C" fn on_thread<S: Source>(
     // SAFETY: A line, by the contract; it frees the interrupt, and joins this thread, before it
     // goes.
     let line = unsafe { &*cookie.cast::<Line<S>>() };
+    line.platform.place.take(line.platform.vector.irq());
     let handled = line.moderator.on_thread(&line.source, &line.platform);
     line.platform.manners.restore();
     irq_return(handled)

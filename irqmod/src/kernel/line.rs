@@ -268,10 +268,11 @@ impl<S: Source> Line<S> {
     fn prepare(&self, irq: u32) {
         self.platform.vector.set(irq);
         self.moderator.prepare();
-        let budget = self.moderator.choice().policy.budget();
+        let policy = self.moderator.choice().policy;
+        self.platform.place.reset(policy.placement());
         // SAFETY: Without a request the poller is neither scheduled nor running, by the type
         // invariant, and the line outlives the request.
-        unsafe { self.platform.poller.init(budget, on_poll::<S>) };
+        unsafe { self.platform.poller.init(policy.budget(), on_poll::<S>) };
         self.set_requested(true);
     }
 

@@ -124,7 +124,7 @@ impl Vector {
         self.nowait.store(0, Relaxed);
     }
 
-    fn irq(&self) -> u32 {
+    pub(super) fn irq(&self) -> u32 {
         self.irq.load(Relaxed)
     }
 

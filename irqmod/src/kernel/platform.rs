@@ -29,7 +29,10 @@ use super::{
     },
     poll_timer::PollTimer,
     serve,
-    thread::Manners,
+    thread::{
+        Manners,
+        Place, //
+    },
     work,
     work::Work, //
 };
@@ -49,7 +52,10 @@ use crate::{
         Instant,
         Span, //
     },
-    verdict::Deferral, //
+    verdict::{
+        Deferral,
+        Placement, //
+    }, //
 };
 
 /// What one line has of the kernel.
@@ -57,6 +63,7 @@ use crate::{
 pub(super) struct LinePlatform {
     pub(super) vector: Vector,
     pub(super) manners: Manners,
+    pub(super) place: Place,
     #[pin]
     pub(super) poller: Poller,
     #[pin]
@@ -82,6 +89,7 @@ impl LinePlatform {
         pin_init!(Self {
             vector: Vector::new(),
             manners: Manners::new(),
+            place: Place::new(),
             poller <- Poller::new(),
             timer <- PollTimer::new(on_timer),
             work <- Work::new(callbacks.work),
@@ -140,6 +148,15 @@ impl LinePlatform {
     pub(super) fn wake_thread(&self, cookie: *mut c_void) {
         self.wake.store(true, Relaxed);
         self.vector.wake_thread(cookie);
+    }
+
+    /// Chooses where the interrupt thread may run; it is there when this returns. The thread does not
+    /// run, and nobody wakes it; task context, may sleep.
+    pub(super) fn place_thread(&self, placement: Placement, cookie: *mut c_void) {
+        if self.place.choose(placement) {
+            self.wake_thread(cookie);
+            self.vector.synchronize();
+        }
     }
 
     /// Whether somebody waits for the handler to wake the interrupt thread; true once. A handler that

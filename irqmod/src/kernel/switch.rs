@@ -72,6 +72,8 @@ impl<S: Source> Line<S> {
         self.moderator.set_choice(choice);
         // SAFETY: The poller was joined.
         unsafe { self.platform.poller.set_weight(choice.policy.budget()) };
+        let placement = choice.policy.placement();
+        self.platform.place_thread(placement, self.as_cookie());
     }
 }
 

@@ -183,6 +183,7 @@ const CHOICES: &[&str] = &[
     "resched:budget=2",
     "irqpoll:mask=nowait",
     "threaded:mask=nowait",
+    "threaded:spread=1",
 ];
 
 /// Each policy, by default and acting.

@@ -209,7 +209,7 @@ impl Rig {
     }
 
     pub fn threaded() -> Self {
-        Self::new(threaded::Config)
+        Self::new(threaded::Config::default())
     }
 
     pub fn hardirq() -> Self {

@@ -146,7 +146,7 @@ pub fn all(long: bool) -> Vec<Scenario> {
     for line in [Line::Latching, Line::Lossy, Line::Late] {
         for (policy, bound, pressure) in [
             (resched(1), 1, true),
-            (threaded::Config.into(), 0, false),
+            (threaded::Config::default().into(), 0, false),
             (Config::HARDIRQ, u32::MAX, false),
             (irqpoll(2), 0, false),
             (overflow(1), 1, false),
@@ -192,7 +192,7 @@ pub fn all(long: bool) -> Vec<Scenario> {
     add(Scenario {
         lives: 3 + more,
         posts: 1,
-        ..Scenario::new("life cycle, threaded", threaded::Config)
+        ..Scenario::new("life cycle, threaded", threaded::Config::default())
     });
     add(Scenario {
         lives: 2 + more,
@@ -205,7 +205,7 @@ pub fn all(long: bool) -> Vec<Scenario> {
         lives: 2 + more,
         posts: 1,
         breaks: 1,
-        ..Scenario::new("unreachable, threaded", threaded::Config)
+        ..Scenario::new("unreachable, threaded", threaded::Config::default())
     });
     add(Scenario {
         mask: Mask::Nowait,
@@ -215,7 +215,11 @@ pub fn all(long: bool) -> Vec<Scenario> {
         ..Scenario::new("nowait, migrated", irqpoll(1))
     });
     add(Scenario {
-        policies: vec![irqpoll(1), threaded::Config.into(), Config::HARDIRQ],
+        policies: vec![
+            irqpoll(1),
+            threaded::Config::default().into(),
+            Config::HARDIRQ,
+        ],
         lives: 2 + more,
         switches: 2,
         ..Scenario::new("policy switched", irqpoll(1))

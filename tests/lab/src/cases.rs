@@ -15,6 +15,7 @@ mod power;
 mod rig;
 mod shapes;
 mod silent;
+mod spread;
 mod switch;
 mod teardown;
 
@@ -27,6 +28,7 @@ pub(crate) fn all() -> Vec<Case> {
     all.extend(policies::all());
     all.extend(shapes::all());
     all.extend(silent::all());
+    all.extend(spread::all());
     all.extend(nowait::all());
     all.extend(kunit::all());
     all.extend(cost::all());

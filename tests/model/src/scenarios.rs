@@ -48,7 +48,7 @@ pub fn softirq(budget: u32) -> Config {
 
 /// Defers on every interrupt, to the thread.
 pub fn thread() -> Config {
-    Config::Threaded(threaded::Config)
+    Config::Threaded(threaded::Config::default())
 }
 
 /// More involuntary switches than this in one execution are not explored.

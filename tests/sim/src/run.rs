@@ -23,10 +23,13 @@ use crate::{
     Ns,
     Workload, //
 };
-use irqmod::policy::{
-    Choice,
-    Config,
-    Policy, //
+use irqmod::{
+    policy::{
+        Choice,
+        Config,
+        Policy, //
+    },
+    verdict::Placement, //
 };
 
 /// What drives the lines.
@@ -85,7 +88,7 @@ impl Driver {
             "stock-rate" => Ok(Self::StockRate),
             _ => match text.strip_prefix("stock-") {
                 Some(text) => Self::parse_timer(text),
-                None => parse(text).map(Self::Moderated),
+                None => moderated(text).map(Self::Moderated),
             },
         }
     }
@@ -95,6 +98,15 @@ impl Driver {
             Config::Timer(timer) => Ok(Self::StockTimer(StockTimer::new(&timer.values()))),
             _ => Err("stock-: allowed are stock-threaded, stock-timer and stock-rate".into()),
         }
+    }
+}
+
+/// What this machine can simulate of it.
+fn moderated(text: &str) -> Result<Choice, String> {
+    let choice = parse(text)?;
+    match choice.policy.placement() {
+        Placement::Follow => Ok(choice),
+        Placement::Spread => Err(format!("{choice}: threads follow their interrupt here")),
     }
 }
 
@@ -212,4 +224,16 @@ pub fn run_world(
     drop(contexts);
     let trace = core::remove().map_or_else(Trace::default, |core| core.trace);
     (part, trace)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_is_spread_is_refused() {
+        assert!(Driver::parse("threaded:spread=0").is_ok());
+        let error = Driver::parse("threaded:spread=1").unwrap_err();
+        assert!(error.starts_with("threaded:spread=1: "), "{error}");
+    }
 }

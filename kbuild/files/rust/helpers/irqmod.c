@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
 #if IS_ENABLED(CONFIG_RUST_IRQMOD)
+#include <linux/cpumask.h>
 #include <linux/hrtimer.h>
 #include <linux/interrupt.h>
 #include <linux/irq.h>
@@ -52,6 +53,32 @@ __rust_helper u64 rust_helper_irqmod_switches(void)
 __rust_helper u32 rust_helper_irqmod_current_fifo_priority(void)
 {
 	return current->policy == SCHED_FIFO ? current->rt_priority : 0;
+}
+
+/*
+ * Lets the current thread run on all CPUs that the line's interrupts may be
+ * sent to, or only where they are sent. False if it has to be tried again.
+ *
+ * The thread may be needed to free memory: it must not wait for any. It stays
+ * where it is while none of the CPUs is online, as the core would have it.
+ */
+__rust_helper bool rust_helper_irqmod_place_current(unsigned int irq, bool spread)
+{
+	struct irq_data *data = irq_get_irq_data(irq);
+	const struct cpumask *allowed = irq_data_get_affinity_mask(data);
+	cpumask_var_t mask;
+
+	if (!spread)
+		allowed = irq_data_get_effective_affinity_mask(data);
+	if (cpumask_equal(current->cpus_ptr, allowed))
+		return true;
+	if (!alloc_cpumask_var(&mask, GFP_NOWAIT | __GFP_NOWARN))
+		return false;
+	/* An affinity may change at any time: decide on a copy. */
+	cpumask_copy(mask, allowed);
+	set_cpus_allowed_ptr(current, mask);
+	free_cpumask_var(mask);
+	return true;
 }
 
 /* Whether handlers run in threads that the core makes for them. */

@@ -84,7 +84,7 @@ pub(crate) fn more() -> Vec<Driver> {
 }
 
 /// What can be written to choose a policy: each as it is by default, then made to act, then with
-/// the other mask where it always masks.
+/// the other mask where it always masks, and the thread that roams.
 pub(crate) fn choices() -> Vec<String> {
     let eager = EAGER.iter().chain(NOWAIT);
     let all = Config::NAMES.iter().chain(eager);
@@ -94,7 +94,7 @@ pub(crate) fn choices() -> Vec<String> {
 const NOWAIT: &[&str] = &[
     "irqpoll:mask=nowait",
     "resched:mask=nowait",
-    "threaded:mask=nowait",
+    "threaded:spread=1,mask=nowait",
 ];
 
 /// A policy without its keys.
