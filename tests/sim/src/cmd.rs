@@ -2,6 +2,7 @@
 
 //! The subcommands.
 
+pub(crate) mod explain;
 pub(crate) mod fuzz;
 pub(crate) mod machines;
 pub(crate) mod merge;

@@ -6,6 +6,7 @@
 //! but words, can reach it.
 
 mod audit;
+pub(crate) mod blame;
 pub(crate) mod books;
 pub(crate) mod clock;
 pub(crate) mod cpu;

@@ -30,6 +30,7 @@ pub mod calibration;
 pub mod check;
 mod context;
 mod core;
+pub mod explain;
 pub mod fault;
 pub mod field;
 pub mod fuzz;

@@ -25,6 +25,8 @@ enum Command {
     Run(cmd::run::Args),
     /// Runs small machines on which things go wrong.
     Fuzz(cmd::fuzz::Args),
+    /// Says which CPU starved, by which lines, and why the policy did not act.
+    Explain(cmd::explain::Args),
     /// Tells once more how a seed breaks a rule.
     Replay(cmd::replay::Args),
     /// Lists the machines.
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Run(args) => cmd::run::execute(&args),
         Command::Fuzz(args) => cmd::fuzz::execute(&args),
+        Command::Explain(args) => cmd::explain::execute(&args),
         Command::Replay(args) => cmd::replay::execute(&args),
         Command::Machines(args) => cmd::machines::execute(&args),
         Command::Sweep(args) => cmd::sweep::execute(&args),

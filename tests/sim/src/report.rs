@@ -7,6 +7,7 @@ use crate::{
     context,
     core::{
         self,
+        blame::Blame,
         books::Books,
         cpu::Cpu,
         Core, //
@@ -149,7 +150,7 @@ pub struct Shares {
 }
 
 /// A stretch of time in which ordinary tasks wanted a CPU and none got on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct WaitReport {
     /// When it began.
     pub since: Ns,
@@ -163,6 +164,10 @@ pub struct WaitReport {
     pub pressed: u64,
     /// Lines deferred meanwhile.
     pub deferrals: u64,
+    /// Switches between tasks meanwhile.
+    pub switches: u64,
+    /// What each line took, and what its policy could see.
+    pub lines: Vec<Blame>,
 }
 
 impl Shares {
@@ -303,6 +308,8 @@ impl CpuReport {
                 interrupts: wait.during.interrupts,
                 pressed: wait.during.pressed,
                 deferrals: wait.during.deferrals,
+                switches: wait.during.switches,
+                lines: cpu.longest_blames.clone(),
             },
         }
     }

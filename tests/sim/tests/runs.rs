@@ -4,6 +4,7 @@
 
 use sim::{
     calibration,
+    explain::Explanation,
     run::Driver,
     Machine,
     Options,
@@ -111,4 +112,23 @@ fn light_load_is_left_alone() {
     assert!(plain.totals.completed > 10_000);
     assert!(resched.totals.completed * 100 > plain.totals.completed * 95);
     assert!(resched.totals.switches * 100 <= plain.totals.switches * 103);
+}
+
+/// Who starved, by whom, and why nothing was done.
+#[test]
+fn storm_is_explained() {
+    let explain = |policy| {
+        let driver = Driver::parse(policy).expect("a policy");
+        Explanation::new(&calibration::field(), driver, &storm(policy, 100)).expect("a wait")
+    };
+    let plain = explain("hardirq");
+    assert_eq!((plain.cpu, plain.wait.length), (0, 100 * MS));
+    let hard: u64 = plain.wait.lines.iter().map(|line| line.hard).sum();
+    assert!(hard > 95 * MS && hard <= 100 * MS, "{hard}");
+    assert!(plain.wait.lines.iter().all(|line| line.deferrals == 0));
+
+    let rate = explain("stock-rate");
+    let reason = rate.reasons.first().expect("a reason");
+    assert_eq!(reason.threshold, "10.0 us");
+    assert!(reason.so.contains("no queue is fast enough"), "{reason}");
 }

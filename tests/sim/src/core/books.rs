@@ -42,6 +42,9 @@ pub(crate) struct Wait {
 impl Core {
     /// Books `elapsed` of the time of `cpu`.
     pub(super) fn charge(&mut self, cpu: u32, top: Option<Ctx>, elapsed: Ns) {
+        if let Some(top) = top {
+            self.blame_time(cpu, top, elapsed);
+        }
         let now = self.now;
         let irq_time = self.machine.kernel.irq_time;
         let this = &mut self.cpus[cpu as usize];
@@ -104,6 +107,7 @@ impl Cpu {
 
     /// From now on an ordinary task waits.
     fn begin_wait(&mut self, now: Ns) {
+        self.blames.restart();
         self.waiting.since = now;
         self.waiting.during = self.books;
     }
@@ -112,6 +116,7 @@ impl Cpu {
     fn note_wait(&mut self, until: Ns) {
         let length = until.saturating_sub(self.waiting.since);
         if self.wanting != 0 && length > self.longest.length {
+            self.blames.keep(&mut self.longest_blames);
             self.longest = Wait {
                 since: self.waiting.since,
                 length,

@@ -6,6 +6,10 @@
 //! changes what is on top says [`Core::pause`] before and [`Core::go`] after it.
 
 use super::{
+    blame::{
+        Blame,
+        Blames, //
+    },
     books::{
         Books,
         Wait, //
@@ -101,6 +105,11 @@ pub(crate) struct Cpu {
     /// Since when they have got nothing.
     pub(super) waiting: Wait,
     pub(crate) longest: Wait,
+    /// Which lines they wait for, and waited for longest.
+    pub(super) blames: Blames,
+    pub(crate) longest_blames: Vec<Blame>,
+    /// The line that the softirq on the way out of an interrupt drains.
+    pub(super) soft_line: Option<u32>,
     /// What they lack of their share, and lacked at most. Unit: nanoseconds, times 1,000.
     pub(super) lack: u64,
     pub(crate) lack_max: u64,
@@ -153,6 +162,9 @@ impl Cpu {
             wanting: 0,
             waiting: Wait::default(),
             longest: Wait::default(),
+            blames: Blames::default(),
+            longest_blames: Vec::new(),
+            soft_line: None,
             lack: 0,
             lack_max: 0,
             books: Books::default(),

@@ -58,6 +58,7 @@ impl Core {
     pub(crate) fn defer(&mut self, line: u32, to: Deferral) {
         let cpu = self.here();
         self.cpu(cpu).books.deferrals += 1;
+        self.blame_deferral(line);
         self.note(What::Deferred { line });
         if self.line(line).poll_disable {
             return;

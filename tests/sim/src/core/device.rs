@@ -200,6 +200,7 @@ impl Core {
 
     /// The running context begins to drain.
     pub(crate) fn begin_drain(&mut self, line: u32) {
+        self.set_working_for(Some(line));
         self.checker.drain_begins(self.now, line);
         self.line(line).drainers += 1;
     }
@@ -247,6 +248,8 @@ impl Core {
     }
 
     pub(crate) fn end_drain(&mut self, line: u32, found: u32) {
+        self.set_working_for(None);
+        self.blame_drain(line, found);
         self.note(What::Drained { line, found });
         self.checker.drain_ends(line);
         let this = self.line(line);

@@ -311,6 +311,7 @@ impl Core {
             took,
             useful: drained || owned || begin.owned || answer == Handled::WakeThread,
         };
+        self.blame_handler(line, took);
         self.note(What::Answered { line, wanted });
         self.checker.answered(self.now, line, answer);
     }

@@ -102,6 +102,8 @@ pub(crate) struct Task {
     pub(crate) act: Act,
     /// How many want softirqs and the scheduler kept away.
     pub(crate) bh_off: u32,
+    /// The line that it drains.
+    pub(super) line: Option<u32>,
     pub(super) class: Class,
     pub(super) pinned: bool,
     pub(super) state: State,
@@ -121,6 +123,7 @@ impl Task {
             cpu,
             act: Act::default(),
             bh_off: 0,
+            line: None,
             class: match kind {
                 Kind::Stopper(_) => Class::Stop,
                 Kind::Thread(_) | Kind::Completer(_) => Class::Fifo,
