@@ -12,6 +12,7 @@ mod modules;
 mod nowait;
 mod policies;
 mod power;
+mod recover;
 mod rig;
 mod shapes;
 mod silent;
@@ -35,6 +36,7 @@ pub(crate) fn all() -> Vec<Case> {
     all.extend(teardown::all());
     all.extend(deferral::all());
     all.extend(power::all());
+    all.extend(recover::all());
     all.extend(switch::all());
     all.extend(faults::all());
     all

@@ -24,6 +24,7 @@ pub(crate) struct Disk {
     id: String,
     backing: Backing,
     port: bool,
+    hotplug: bool,
     /// Requests a second at most.
     limit: Option<u32>,
     properties: Vec<(String, String)>,
@@ -46,6 +47,7 @@ impl Disk {
             id: id.to_owned(),
             backing,
             port: false,
+            hotplug: true,
             limit: None,
             properties: Vec::new(),
         }
@@ -72,6 +74,15 @@ impl Disk {
     pub(crate) fn behind_port(mut self) -> Self {
         self.port = true;
         self
+    }
+
+    /// Does the same, where native hotplug has no say, and where a link that was reset is used again
+    /// without its own word for it: this emulator never says that a link is active then.
+    pub(crate) fn soldered(self) -> Self {
+        Self {
+            hotplug: false,
+            ..self.behind_port()
+        }
     }
 
     /// The name by which monitor commands know the device.
@@ -109,8 +120,13 @@ impl Disk {
             let port = self.port_id();
             let number = index + 1;
             words.push("-device".into());
+            let hotplug = if self.hotplug {
+                ""
+            } else {
+                ",hotplug=off,x-speed=5"
+            };
             words.push(format!(
-                "pcie-root-port,id={port},chassis={number},slot={number}"
+                "pcie-root-port,id={port},chassis={number},slot={number}{hotplug}"
             ));
         }
         words.push("-device".into());
@@ -177,6 +193,8 @@ mod tests {
             .behind_port();
         let words = disk.words(0);
         assert_eq!(words[3], "pcie-root-port,id=d0-port,chassis=1,slot=1");
+        let soldered = Disk::null("d0", 4096).soldered().words(0);
+        assert_eq!(soldered[3], format!("{},hotplug=off,x-speed=5", words[3]));
         let device: Value = serde_json::from_str(&words[5]).unwrap();
         assert_eq!(device["max_ioqpairs"], 2);
         assert_eq!(device["mqes"], 3);

@@ -200,21 +200,26 @@ fn cost(context: &Context<'_>) -> Result<Outcome> {
 }
 
 /// A task that lets no other task run on CPU 0, not even the interrupt's thread.
-const HOG: &str = "chrt -f 99 taskset 1 sh -c 'while :; do :; done' > /dev/null 2>&1 & \
+pub(crate) const HOG: &str = "chrt -f 99 taskset 1 sh -c 'while :; do :; done' > /dev/null 2>&1 & \
     echo $! > /tmp/hog; wait_for 10 grep -q '^Cpus_allowed_list:.0$' /proc/$!/status";
 
 /// One request, and then the line is masked until the hog ends.
-const ASK: &str = "taskset 2 dd if=$DISK of=/tmp/block bs=4k count=1 iflag=direct \
+pub(crate) const ASK: &str = "taskset 2 dd if=$DISK of=/tmp/block bs=4k count=1 iflag=direct \
     > /dev/null 2>&1 & echo $! > /tmp/dd; \
     wait_for 10 grep -q MASKED /sys/kernel/debug/irqmod/nvme0q1/state";
 
 /// The hog ends, and then the request.
-const FREE: &str =
+pub(crate) const FREE: &str =
     "kill $(cat /tmp/hog); wait_for 30 sh -c '! kill -0 $(cat /tmp/dd) 2> /dev/null'";
 
-fn late(context: &Context<'_>) -> Result<Outcome> {
+/// The program that makes a hog of a task; busybox has none.
+pub(crate) fn chrt() -> Result<Vec<u8>> {
     let chrt = host::which("chrt").ok_or_else(|| Failure::new("find chrt", "it is missing"))?;
-    let chrt = fs::read(&chrt).at("read chrt")?;
+    fs::read(&chrt).at("read chrt")
+}
+
+fn late(context: &Context<'_>) -> Result<Outcome> {
+    let chrt = chrt()?;
     let driver = Driver::Rust("threaded:mask=nowait");
     let plan = Plan::with_disks("nowait-late", driver, [crowded_disk()], None);
     let mut rig = plan

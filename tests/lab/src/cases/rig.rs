@@ -154,12 +154,20 @@ pub(crate) struct Plan {
 impl Plan {
     /// Two CPUs, one disk on a real file, the base kernel.
     pub(crate) fn new(name: &str, driver: Driver) -> Result<Self> {
+        Self::with_disk(name, driver, Disk::behind_port)
+    }
+
+    /// The same with a disk that is put elsewhere.
+    pub(crate) fn with_disk(
+        name: &str,
+        driver: Driver,
+        put: impl FnOnce(Disk) -> Disk,
+    ) -> Result<Self> {
         let store = Store::new(name)?;
         let disk = Disk::file("d0", &store.path)
             .set("mdts", 0)
-            .set("dbcs", "off")
-            .behind_port();
-        Ok(Self::with_disks(name, driver, [disk], Some(store)))
+            .set("dbcs", "off");
+        Ok(Self::with_disks(name, driver, [put(disk)], Some(store)))
     }
 
     /// The same with a choice of disks.
