@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! An ordinary task, pinned to a CPU, that stamps the time in a loop.
+//! An ordinary task, pinned to a CPU, that stamps the time.
 //!
-//! The longest gap between two stamps is how long the CPU left an ordinary task waiting. A CPU
-//! that is starved in one endless interrupt never prints a lockup, but it can't hide from this.
+//! The longest gap between two stamps, or the most that it was woken late, is how long the CPU left
+//! an ordinary task waiting. A CPU that is starved in one endless interrupt never prints a lockup, but
+//! it can't hide from this.
 
 use crate::{
     report::{

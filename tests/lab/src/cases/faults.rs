@@ -137,7 +137,7 @@ const RESET: &str = "wait_live; echo 1 > /sys/class/nvme/nvme0/reset_controller;
 /// Three completions a round are lost, so that the driver has to abort and reset by itself, and
 /// then it is told to reset.
 fn timeouts(context: &Context<'_>, driver: Driver) -> Result<Outcome> {
-    let rounds = context.count(3, 50);
+    let rounds = context.count(2, 50);
     let plan = Plan::new(&format!("debug-timeouts-{}", driver.name()), driver)?;
     let mut rig = plan
         .flavour(Flavour::Debug)

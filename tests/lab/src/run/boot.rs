@@ -149,20 +149,29 @@ fn load(plan: &Plan, workload: Workload) -> String {
     let edu = |gap_ns| {
         let cpus: Vec<String> = (1..workload.cpus()).map(|cpu| cpu.to_string()).collect();
         let (cost_ns, cpus) = (plan.cost_ns, cpus.join(","));
-        format!("guest-agent edu --ms {ms} --cost-ns {cost_ns} --gap-ns {gap_ns} --cpus {cpus}")
+        format!(
+            "guest-agent edu --ms {ms} --nap-us {NAP_US} --cost-ns {cost_ns} --gap-ns {gap_ns} --cpus {cpus}"
+        )
     };
     match workload {
         Workload::Qd1 => {
             format!("guest-agent load --ms {ms} --depth 1 --nap-us 5000 --sampler 1 {disks}")
         }
-        Workload::Storm => format!("guest-agent load --ms {ms} --depth 128 {disks}"),
+        Workload::Storm => {
+            format!("guest-agent load --ms {ms} --nap-us {NAP_US} --depth 128 {disks}")
+        }
         Workload::Hog => format!("guest-agent load --ms {ms} --depth 128 --hog {disks}"),
         // A queue of 1024 entries has 1023 tags for its two submitters.
-        Workload::Dense => format!("guest-agent load --ms {ms} --depth 496 --block 512 {disks}"),
+        Workload::Dense => {
+            format!("guest-agent load --ms {ms} --nap-us {NAP_US} --depth 496 --block 512 {disks}")
+        }
         Workload::Synthetic => edu(plan.gap_ns),
         Workload::Hot24 => format!("{} --depth {MANY_DEPTH}", edu(plan.gap_ns * MANY_GAP)),
     }
 }
+
+/// The ordinary task sleeps this long at a time, as cyclictest does by default.
+const NAP_US: u32 = 1000;
 
 /// How much farther apart the completions of one device are when there are many.
 const MANY_GAP: u64 = 10;
@@ -253,7 +262,7 @@ mod tests {
         assert!(rust.contains("/dev/nvme0n1@1 /dev/nvme1n1@2 /dev/nvme2n1@3 /dev/nvme3n1@4"));
         let edu = text(Workload::Synthetic, Driver::Edu, "hardirq");
         assert!(edu.contains("irqmod_edu.ko irq_policy=hardirq"));
-        assert!(edu.contains("--ms 4000 --cost-ns 14000 --gap-ns 24000"));
+        assert!(edu.contains("--ms 4000 --nap-us 1000 --cost-ns 14000 --gap-ns 24000"));
     }
 
     #[test]
@@ -279,7 +288,7 @@ mod tests {
         );
         let hog = text(Workload::Hog, Driver::Rust, "hardirq");
         assert_eq!(
-            hog.replace(" --hog", ""),
+            hog.replace("--depth 128 --hog", "--nap-us 1000 --depth 128"),
             text(Workload::Storm, Driver::Rust, "hardirq")
         );
     }
