@@ -59,7 +59,7 @@ const WINDOW: Key = Key {
     name: "window_us",
     min: 500,
     max: 20_000,
-    default: 4_000,
+    default: 8_000,
 };
 
 /// What a handler drains on an idle CPU before it looks at the clock.
