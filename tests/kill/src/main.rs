@@ -376,12 +376,20 @@ fn strings(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).into()).collect()
 }
 
+/// The files of the protocol, beside the policies.
+const PROTOCOL: &[&str] = &[
+    "moderator.rs",
+    "moderator/handler.rs",
+    "state.rs",
+    "platform.rs",
+];
+
 /// Whether the sequences and the explorer go through this file.
 fn is_protocol(file: &str) -> bool {
     let policies = ["resched", "threaded", "irqpoll", "overflow", "hardirq"];
     match file.strip_prefix("policy/") {
         Some(name) => policies.iter().any(|policy| name.starts_with(policy)),
-        None => ["moderator.rs", "state.rs", "platform.rs"].contains(&file),
+        None => PROTOCOL.contains(&file),
     }
 }
 

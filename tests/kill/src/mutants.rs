@@ -42,7 +42,7 @@ pub(crate) const MORE: &[Bug] = &[
     bug(
         "full_queue_is_left",
         "no lost wake-up: a drain stopped by its budget is gone on with (STORM-03)",
-        "moderator.rs",
+        "moderator/handler.rs",
         &[(
             "(After::Open, Drain::More(_)) => Deferral::Softirq,",
             "(After::Open, Drain::More(_)) => return Handled::Handled,",
@@ -66,7 +66,7 @@ pub(crate) const MORE: &[Bug] = &[
     bug(
         "empty_interrupt_is_deferred",
         "an interrupt about nothing is not said to be handled (SPUR-04)",
-        "moderator.rs",
+        "moderator/handler.rs",
         &[("if !self.source.pending() { self.moderator", "if false { self.moderator")],
     ),
     bug(
@@ -263,7 +263,7 @@ pub(crate) const MORE: &[Bug] = &[
     bug(
         "hold_timer_is_not_started",
         "no lost wake-up: a line is held by a timer that runs",
-        "moderator.rs",
+        "moderator/handler.rs",
         &[("self.platform.arm_hold(span);", "let _ = span;")],
     ),
     bug(
