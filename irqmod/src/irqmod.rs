@@ -61,12 +61,14 @@ pub mod observation;
 pub mod params;
 pub mod platform;
 pub mod policy;
+pub mod reason;
 pub mod source;
 pub mod state;
 pub mod stats;
 mod sync;
 pub mod time;
 pub mod verdict;
+pub mod watch;
 
 #[cfg(all(CONFIG_RUST_IRQMOD, CONFIG_PCI))]
 pub use self::kernel::pci;

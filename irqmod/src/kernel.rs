@@ -10,6 +10,7 @@
 //! - [`pci`] and [`debugfs`]: safe faces for a driver without `unsafe`.
 
 mod context;
+mod cpus;
 mod entry;
 mod hold;
 mod irq_poll;

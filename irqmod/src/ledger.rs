@@ -30,6 +30,9 @@
 //!
 //! Ledgers are plain values, touched on their CPU with interrupts off. Nothing here divides.
 
+mod view;
+
+pub use self::view::View;
 use crate::{
     time::{
         Instant,

@@ -46,6 +46,7 @@ use crate::{
         threaded,
         with_policy,
         Choice,
+        Config,
         Kind,
         Memory as _,
         Policy,
@@ -87,6 +88,13 @@ use crate::{
         After,
         Next,
         Verdict, //
+    },
+    watch::{
+        Batches,
+        Context,
+        Reasons,
+        Stretch,
+        Watch, //
     },
     Budget,
     Deferral,
@@ -135,6 +143,9 @@ pub enum Pass {
 /// [`pause`](Self::pause), [`resume`](Self::resume), [`stop`](Self::stop),
 /// [`prepare`](Self::prepare) and [`start`](Self::start) are called from task context and
 /// serialised by the caller, with a lock that may be held while sleeping.
+///
+/// In this order: what every interrupt looks at is together, and what it does not is behind it.
+#[repr(C)]
 pub struct Moderator {
     state: State,
     /// The [`Choice`], packed. Changed only while nobody decides: the line is not requested, or
@@ -145,6 +156,8 @@ pub struct Moderator {
     stats: Stats,
     /// What the policy remembers of the line: accessed by the one who drains, only.
     memory: Words<LINE_WORDS>,
+    /// Last: what nobody looks at while nobody watches.
+    watch: Watch,
 }
 
 static_assertions::assert_impl_all!(Moderator: Send, Sync);
@@ -158,6 +171,7 @@ impl Moderator {
             guests: Atomic::new(0),
             stats: Stats::new(),
             memory: Words::new([0; LINE_WORDS]),
+            watch: Watch::new(),
         }
     }
 
@@ -168,8 +182,35 @@ impl Moderator {
 
     /// Chooses anew. The line must not be requested, or it must be paused.
     pub fn set_choice(&self, choice: impl Into<Choice>) {
-        self.choice.store(choice.into().pack());
+        let mut words = choice.into().pack();
+        words[0] = Choice::with_watched(words[0], self.is_watched());
+        self.choice.store(words);
         self.memory.store([0; LINE_WORDS]);
+        self.watch.forget_reasons();
+    }
+
+    /// Whether [`batches`](Self::batches), [`reasons`](Self::reasons) and the CPUs'
+    /// [`Totals`](crate::watch::Totals) are counted for this line. Any context.
+    pub fn is_watched(&self) -> bool {
+        Choice::is_watched(self.chosen())
+    }
+
+    /// Begins or ends to count them. Any time, also while the line is in use; the caller serialises it
+    /// with itself and with [`set_choice`](Self::set_choice).
+    pub fn set_watched(&self, watched: bool) {
+        let first = Choice::with_watched(self.chosen(), watched);
+        self.choice.set(0, first);
+    }
+
+    /// How much the invocations of each context completed while the line was watched. Any context.
+    pub fn batches(&self) -> Batches {
+        self.watch.batches()
+    }
+
+    /// Why the policy left the source to its handler while the line was watched, since it was chosen.
+    /// Any context.
+    pub fn reasons(&self) -> Reasons {
+        self.watch.reasons(self.choice().policy.conditions())
     }
 
     /// The first word of the packed choice.
@@ -243,24 +284,38 @@ impl Moderator {
         if !now.contains(Snapshot::INIT) {
             return self.drain_plainly(source);
         }
-        match Choice::kind_of(self.chosen()) {
-            Kind::Hardirq => self.handle::<hardirq::Config, S, P>(source, platform),
-            Kind::Resched => self.handle::<resched::Config, S, P>(source, platform),
-            Kind::Threaded => self.handle::<threaded::Config, S, P>(source, platform),
-            Kind::Fair => self.handle::<fair::Config, S, P>(source, platform),
-            kind => self.handle_other(kind, source, platform),
+        match Choice::dispatch_of(self.chosen()) {
+            Kind::HARDIRQ => self.handle::<hardirq::Config, S, P>(source, platform),
+            Kind::RESCHED => self.handle::<resched::Config, S, P>(source, platform),
+            Kind::THREADED => self.handle::<threaded::Config, S, P>(source, platform),
+            Kind::FAIR => self.handle::<fair::Config, S, P>(source, platform),
+            _ => self.handle_other(source, platform),
         }
     }
 
-    /// As [`handle`](Self::handle), for policies that don't compete for the last instruction.
+    /// As [`handle`](Self::handle), for policies that don't compete for the last instruction, and for
+    /// lines that somebody watches.
     #[inline(never)]
-    fn handle_other<S: Source, P: Platform>(
+    fn handle_other<S: Source, P: Platform>(&self, source: &S, platform: &P) -> Handled {
+        let first = self.chosen();
+        let kind = Choice::kind_of(first);
+        if Choice::is_watched(first) {
+            return with_policy!(kind, C => self.handle_watched::<C, S, P>(source, platform));
+        }
+        with_policy!(kind, C => self.handle::<C, S, P>(source, platform))
+    }
+
+    /// As [`handle`](Self::handle), and counts.
+    #[inline(never)]
+    fn handle_watched<C: Policy, S: Source, P: Platform>(
         &self,
-        kind: Kind,
         source: &S,
         platform: &P,
     ) -> Handled {
-        with_policy!(kind, C => self.handle::<C, S, P>(source, platform))
+        let Ok(policy) = self.policy::<C>() else {
+            return self.drain_plainly(source);
+        };
+        Handler::new(self, policy, source, platform, platform.glance()).run_watched()
     }
 
     /// Whether the interrupt is to be left alone: the source is someone else's, or shut.
@@ -312,14 +367,7 @@ impl Moderator {
             Glance::empty()
         };
         // The handler's state is made up where it is needed, and not spilled where it is not.
-        let handler = || Handler {
-            moderator: self,
-            policy,
-            source,
-            platform,
-            glance,
-            began: Instant::ZERO,
-        };
+        let handler = || Handler::new(self, policy, source, platform, glance);
         let verdict = policy.on_interrupt(glance);
         let Some(Verdict::Drain(budget)) = verdict else {
             return handler().decide(verdict);
@@ -343,15 +391,7 @@ impl Moderator {
         let Ok(policy) = self.policy::<C>() else {
             return self.drain_plainly(source);
         };
-        let handler = Handler {
-            moderator: self,
-            policy,
-            source,
-            platform,
-            glance: platform.glance(),
-            began: Instant::ZERO,
-        };
-        handler.finish(None, drain)
+        Handler::new(self, policy, source, platform, platform.glance()).finish(None, drain)
     }
 
     /// Drains until the queue is empty, whatever the policy says.
@@ -431,7 +471,8 @@ impl Moderator {
             if !self.may_drain(source) {
                 return platform.complete_poller(pass);
             }
-            let (drain, next) = self.deferred_drain(source, platform, pass.budget());
+            let (drain, next) =
+                self.deferred_drain(source, platform, pass.budget(), Context::Softirq);
             let pass = pass.with_found(drain.found());
             if let (Drain::Drained(_), Next::HandBack) = (drain, next) {
                 let end = platform.complete_poller(pass);
@@ -468,9 +509,10 @@ impl Moderator {
 
     /// The interrupt thread was woken, or the work item runs. Thread.
     pub fn on_thread<S: Source, P: Platform>(&self, source: &S, platform: &P) -> Handled {
+        let context = thread_of(&self.choice().policy);
         loop {
             let budget = self.choice().policy.budget();
-            match self.on_pass(source, platform, budget) {
+            match self.piece(source, platform, budget, context).0 {
                 Pass::Again => platform.relax(),
                 Pass::Rest(span) => platform.sleep(span),
                 Pass::Done => return Handled::Handled,
@@ -478,8 +520,8 @@ impl Moderator {
         }
     }
 
-    /// One drain of the interrupt thread, of the work item or of the CPU's completion thread: task
-    /// context, without the lock. Nothing happens to a source that was not deferred.
+    /// One drain of the CPU's completion thread: task context, without the lock. Nothing happens to a
+    /// source that was not deferred.
     pub fn on_pass<S: Source, P: Platform>(
         &self,
         source: &S,
@@ -496,11 +538,22 @@ impl Moderator {
         platform: &P,
         budget: Budget,
     ) -> (Pass, u32) {
+        self.piece(source, platform, budget, Context::Cpu)
+    }
+
+    /// One drain of a thread or a work item.
+    fn piece<S: Source, P: Platform>(
+        &self,
+        source: &S,
+        platform: &P,
+        budget: Budget,
+        context: Context,
+    ) -> (Pass, u32) {
         platform.locked(|| {
             if !self.may_drain(source) {
                 return (Pass::Done, 0);
             }
-            let (drain, next) = self.deferred_drain(source, platform, budget);
+            let (drain, next) = self.deferred_drain(source, platform, budget, context);
             (self.pass(source, platform, drain, next), drain.found())
         })
     }
@@ -538,12 +591,38 @@ impl Moderator {
         source: &S,
         platform: &P,
         budget: Budget,
+        context: Context,
     ) -> (Drain, Next) {
         self.stats.on_poll();
+        let began = self.is_watched().then(|| platform.now());
         let drain = self.drain(source, &mut DrainRight::new(), budget);
+        if let Some(began) = began {
+            self.on_invocation(platform, context, began, drain.found(), Glance::empty());
+        }
         let kind = Choice::kind_of(self.chosen());
         let next = with_policy!(kind, C => self.next::<C, S, P>(source, platform, drain));
         (drain, next)
+    }
+
+    /// Counts an invocation of a line that is watched, on the CPU it was on.
+    #[cold]
+    fn on_invocation<P: Platform>(
+        &self,
+        platform: &P,
+        context: Context,
+        began: Instant,
+        found: u32,
+        glance: Glance,
+    ) {
+        self.watch.on_invocation(context, found);
+        let stretch = Stretch {
+            began,
+            ended: platform.now(),
+            switches: platform.switches(),
+            idle: glance.contains(Glance::IDLE),
+            found,
+        };
+        platform.on_cpu(|cpu| cpu.watch.on_drain(stretch));
     }
 
     /// Asks the policy after a deferred drain. Under the lock.
@@ -772,5 +851,14 @@ impl Moderator {
             },
             Deposit::Stored => None,
         }
+    }
+}
+
+/// The context of who was deferred to as a thread: no policy has both.
+fn thread_of(policy: &Config) -> Context {
+    if policy.wants_work() {
+        Context::Work
+    } else {
+        Context::Thread
     }
 }

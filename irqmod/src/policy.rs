@@ -30,6 +30,10 @@ use crate::{
         Glance,
         Observation, //
     },
+    reason::{
+        Condition,
+        Reason, //
+    },
     verdict::{
         After,
         Deferral,
@@ -37,6 +41,7 @@ use crate::{
         Placement,
         Verdict, //
     },
+    watch,
     Budget,
     Drain, //
 };
@@ -203,6 +208,23 @@ pub trait Policy: Copy {
 
     /// Budget of one deferred drain, and the weight of the softirq poller. Unit: completions.
     fn budget(&self) -> Budget;
+
+    /// What it looks at before it acts, at most [`watch::MAX_CONDITIONS`].
+    const CONDITIONS: &'static [Condition];
+
+    /// Says which conditions were not met for a handler that found `found` completions in all, and left
+    /// its line open. Only asked while somebody watches: it may take its time.
+    ///
+    /// The observation is that of the end of the handler, which began when it says; `line` and `cpu` are
+    /// as they were then.
+    fn why(
+        &self,
+        seen: &Observation,
+        found: u32,
+        line: &Self::Line,
+        cpu: &Cpu,
+        say: &mut dyn FnMut(Reason),
+    );
 }
 
 /// What the policies remember of a CPU, over all sources of all drivers there.
@@ -216,6 +238,8 @@ pub struct Cpu {
     pub timer: timer::Cpu,
     /// Whether its tasks are starved.
     pub flood: flood::Cpu,
+    /// What lines that are watched took of it.
+    pub watch: watch::Cpu,
 }
 
 impl Cpu {
@@ -225,6 +249,7 @@ impl Cpu {
             ledger: Ledger::new(),
             timer: timer::Cpu::new(),
             flood: flood::Cpu::new(),
+            watch: watch::Cpu::new(),
         }
     }
 }
@@ -269,6 +294,7 @@ macro_rules! define {
         }
 
         impl Kind {
+            /// All of them, in the order of their numbers.
             pub(crate) const ALL: &'static [Self] = &[$(Self::$variant,)*];
         }
 
@@ -336,6 +362,15 @@ macro_rules! dispatch {
     };
 }
 
+/// Numbers of the kinds that a handler looks for first.
+// CAST: A variant's number.
+impl Kind {
+    pub(crate) const HARDIRQ: u32 = Self::Hardirq as u32;
+    pub(crate) const RESCHED: u32 = Self::Resched as u32;
+    pub(crate) const THREADED: u32 = Self::Threaded as u32;
+    pub(crate) const FAIR: u32 = Self::Fair as u32;
+}
+
 impl Kind {
     /// Its name in a parameter string.
     pub(crate) fn name(self) -> &'static str {
@@ -378,6 +413,11 @@ impl Config {
     /// Whether the line needs the completion threads of CPUs.
     pub fn wants_cpu(&self) -> bool {
         with_policy!(self.kind(), P => P::HOME == Some(Deferral::Cpu))
+    }
+
+    /// What it looks at before it acts.
+    pub fn conditions(&self) -> &'static [Condition] {
+        with_policy!(self.kind(), P => P::CONDITIONS)
     }
 
     /// The name of the policy in a parameter string.
@@ -451,8 +491,33 @@ impl Choice {
 
     /// Bit of the first word.
     const NOWAIT: u32 = 1 << 8;
-    /// The rest of the first word: the policy's [`Kind`].
-    const KIND: u32 = 0xff;
+    /// Bit of the first word, in the byte that a handler takes for the kind: so it does not match any,
+    /// and a line that is not watched need not be tested for it.
+    const WATCHED: u32 = 1 << 7;
+    /// The rest of that byte: the policy's [`Kind`].
+    const KIND: u32 = Self::WATCHED - 1;
+
+    /// What is in words that begin with `first`, for a handler: the number of a [`Kind`], or another one
+    /// if the line is watched.
+    #[inline(always)]
+    pub(crate) fn dispatch_of(first: u32) -> u32 {
+        first & (Self::KIND | Self::WATCHED)
+    }
+
+    /// Whether somebody watches the line whose words begin with `first`.
+    #[inline]
+    pub(crate) fn is_watched(first: u32) -> bool {
+        first & Self::WATCHED != 0
+    }
+
+    /// The same word for a line that is watched, or is not.
+    pub(crate) fn with_watched(first: u32, watched: bool) -> u32 {
+        if watched {
+            first | Self::WATCHED
+        } else {
+            first & !Self::WATCHED
+        }
+    }
 
     /// The kind of the policy that is packed in words that begin with `first`.
     #[inline]
@@ -473,7 +538,7 @@ impl Choice {
     /// As words: kind and mask, then the values.
     pub(crate) fn pack(&self) -> [u32; Self::WORDS] {
         let mut words = [0; Self::WORDS];
-        // CAST: A variant's number, less than 256.
+        // CAST: A variant's number, less than 128.
         words[0] = self.policy.kind() as u32;
         if self.mask == Mask::Nowait {
             words[0] |= Self::NOWAIT;

@@ -31,6 +31,13 @@ impl<const N: usize> Words<N> {
             .map_or(0, |counter| counter.load(Relaxed) as u32)
     }
 
+    /// Writes one; nothing beyond the last.
+    pub(crate) fn set(&self, i: usize, word: u32) {
+        if let Some(counter) = self.0.get(i) {
+            counter.store(widen(word), Relaxed);
+        }
+    }
+
     /// Reads all.
     #[inline]
     pub(crate) fn load(&self) -> [u32; N] {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the lines do, in `/sys/kernel/debug/irqmod/LINE/`: `state`, `stats`, `mask` and `policy`.
+//! What the lines do, in `/sys/kernel/debug/irqmod/LINE/`: `state`, `stats`, `mask` and `policy`; what the
+//! CPUs have, in `/sys/kernel/debug/irqmod/cpus`.
 //!
-//! Writing to `policy` switches this line, until its driver requests it anew.
+//! Writing to `policy` switches this line, until its driver requests it anew. Writing 1 to `watch`
+//! makes `reasons` and `batches` of the line count, until 0 is written.
 //!
 //! All file operations live in this library and never in a driver: a file that is still open does
 //! not keep the driver's module, and must survive it.
@@ -14,6 +16,7 @@ use core::{
 use kernel::{
     debugfs::{
         Dir,
+        File,
         Scope, //
     },
     fmt,
@@ -35,6 +38,7 @@ use kernel::{
 };
 
 use super::{
+    cpus,
     mask::Vector,
     params, //
 };
@@ -58,6 +62,9 @@ impl<T: Display> fmt::Display for Shown<'_, T> {
 /// The directory of the library: made by the first user, kept for good.
 static ROOT: SetOnce<Dir> = SetOnce::new();
 
+/// The file `cpus` in it.
+static CPUS: SetOnce<Pin<KBox<File<()>>>> = SetOnce::new();
+
 /// Whether somebody makes, or made, [`ROOT`].
 static ROOT_CLAIMED: Atomic<bool> = Atomic::new(false);
 
@@ -65,6 +72,11 @@ static ROOT_CLAIMED: Atomic<bool> = Atomic::new(false);
 fn root() -> &'static Dir {
     if !ROOT_CLAIMED.xchg(true, Relaxed) {
         ROOT.populate(Dir::new(c"irqmod"));
+        if let Some(dir) = ROOT.as_ref() {
+            let file = dir.read_callback_file(c"cpus", Ok::<_, Error>(()), &show_cpus);
+            // Without memory for it there is no such file.
+            let _ = KBox::pin_init(file, GFP_KERNEL).map(|file| CPUS.populate(file));
+        }
     }
     loop {
         match ROOT.as_ref() {
@@ -81,6 +93,8 @@ pub(super) trait Watched: Send + Sync {
     fn vector(&self) -> &Vector;
     /// See [`Line::set_policy`](crate::Line::set_policy).
     fn switch_to(&self, choice: Choice) -> Result;
+    /// See [`Moderator::set_watched`]. May sleep.
+    fn watch(&self, watched: bool);
 }
 
 /// What the files of a line read and write.
@@ -157,6 +171,38 @@ fn choose_policy(view: &View, reader: &mut UserSliceReader) -> Result {
     })
 }
 
+fn show_reasons(view: &View, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    Display::fmt(&view.moderator().reasons(), f)
+}
+
+fn show_batches(view: &View, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    Display::fmt(&view.moderator().batches(), f)
+}
+
+fn show_watch(view: &View, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    f.write_fmt(fmt!("{}\n", u8::from(view.moderator().is_watched())))
+}
+
+fn choose_watch(view: &View, reader: &mut UserSliceReader) -> Result {
+    let mut text = [0; 2];
+    let text = text.get_mut(..reader.len()).unwrap_or_default();
+    reader.read_slice(text)?;
+    let watched = match text.strip_suffix(b"\n").unwrap_or(text) {
+        b"0" => false,
+        b"1" => true,
+        _ => {
+            pr_err!("{}: watch: not a number; allowed: 0..=1\n", &*view.name);
+            return Err(EINVAL);
+        }
+    };
+    view.line().watch(watched);
+    Ok(())
+}
+
+fn show_cpus(_: &(), f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    Display::fmt(&cpus::Table, f)
+}
+
 /// The directory of one line; gone when dropped, after all readers have left.
 pub(super) struct LineDir {
     _scope: Pin<KBox<Scope<View>>>,
@@ -178,7 +224,10 @@ impl LineDir {
             dir.read_callback_file(c"state", view, &show_state);
             dir.read_callback_file(c"stats", view, &show_stats);
             dir.read_callback_file(c"mask", view, &show_mask);
+            dir.read_callback_file(c"reasons", view, &show_reasons);
+            dir.read_callback_file(c"batches", view, &show_batches);
             dir.read_write_callback_file(c"policy", view, &show_policy, &choose_policy);
+            dir.read_write_callback_file(c"watch", view, &show_watch, &choose_watch);
         });
         Ok(Self {
             _scope: KBox::pin_init(scope, GFP_KERNEL)?,

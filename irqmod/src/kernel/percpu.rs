@@ -147,6 +147,20 @@ impl Lists<'_> {
         unsafe { core::ptr::eq((*head).next, head) }
     }
 
+    /// How many lines are on a list.
+    pub(super) fn len(&self, list: List) -> usize {
+        let head = self.head(list);
+        let mut lines = 0;
+        // SAFETY: The lock is held, and the list was set up.
+        let mut node = unsafe { (*head).next };
+        while !core::ptr::eq(node, head) {
+            lines += 1;
+            // SAFETY: As above: an entry of the list.
+            node = unsafe { (*node).next };
+        }
+        lines
+    }
+
     /// Appends a line that is on no list.
     pub(super) fn push_back(&self, list: List, member: &Member) {
         member.set_cpu(self.0.number());

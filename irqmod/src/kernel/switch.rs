@@ -89,4 +89,9 @@ impl<S: Source> Watched for Line<S> {
     fn switch_to(&self, choice: Choice) -> Result {
         self.set_policy(choice)
     }
+
+    fn watch(&self, watched: bool) {
+        let _lifecycle = self.lifecycle.lock();
+        self.moderator.set_watched(watched);
+    }
 }

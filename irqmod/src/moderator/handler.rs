@@ -14,6 +14,7 @@ use crate::{
     platform::Platform,
     policy::{
         Cpu,
+        Memory as _,
         Policy, //
     },
     source::{
@@ -26,32 +27,112 @@ use crate::{
         After,
         Verdict, //
     },
+    watch::Context,
+    Budget,
     Deferral,
     Drain, //
 };
 
 /// One run of a handler that asks its policy.
 pub(super) struct Handler<'a, C, S, P> {
-    pub(super) moderator: &'a Moderator,
-    pub(super) policy: C,
-    pub(super) source: &'a S,
-    pub(super) platform: &'a P,
-    pub(super) glance: Glance,
+    moderator: &'a Moderator,
+    policy: C,
+    source: &'a S,
+    platform: &'a P,
+    glance: Glance,
     /// When the policy last looked at the clock; zero if it has not.
-    pub(super) began: Instant,
+    began: Instant,
+    /// Completions so far.
+    found: u32,
+    /// Whether the source was deferred, and so may be someone else's by now.
+    acted: bool,
 }
 
-impl<C: Policy, S: Source, P: Platform> Handler<'_, C, S, P> {
+impl<'a, C: Policy, S: Source, P: Platform> Handler<'a, C, S, P> {
+    #[inline(always)]
+    pub(super) fn new(
+        moderator: &'a Moderator,
+        policy: C,
+        source: &'a S,
+        platform: &'a P,
+        glance: Glance,
+    ) -> Self {
+        Self {
+            moderator,
+            policy,
+            source,
+            platform,
+            glance,
+            began: Instant::ZERO,
+            found: 0,
+            acted: false,
+        }
+    }
+
+    /// All of a handler, and counts.
+    pub(super) fn run_watched(&mut self) -> Handled {
+        let began = self.platform.now();
+        let line = C::Line::from_words(self.moderator.memory.load());
+        let cpu = self.platform.on_cpu(|cpu| *cpu);
+        let handled = self.run();
+        let context = if self.glance.contains(Glance::HARDIRQ) {
+            Context::Hardirq
+        } else {
+            Context::Forced
+        };
+        self.moderator
+            .on_invocation(self.platform, context, began, self.found, self.glance);
+        if self.acted {
+            self.moderator.watch.on_acted();
+        } else {
+            self.explain(began, &line, &cpu);
+        }
+        handled
+    }
+
+    /// As [`Moderator::handle`], which nobody wants to slow down.
+    fn run(&mut self) -> Handled {
+        let Some(budget) = C::LIGHT.filter(|_| self.glance.is_free()) else {
+            return self.decide(self.policy.on_interrupt(self.glance));
+        };
+        let drain = self.drain(budget);
+        let after = match drain {
+            Drain::Drained(_) => Some(After::Open),
+            Drain::More(_) => None,
+        };
+        self.finish(after, drain)
+    }
+
+    /// Counts why the line was left open.
+    fn explain(&self, began: Instant, line: &C::Line, cpu: &Cpu) {
+        let seen = Observation {
+            glance: self.glance,
+            began,
+            now: self.platform.now(),
+            switches: self.platform.switches(),
+            in_flight: self.source.in_flight(),
+        };
+        let watch = &self.moderator.watch;
+        self.policy
+            .why(&seen, self.found, line, cpu, &mut |reason| {
+                watch.on_reason(reason);
+            });
+    }
+
+    fn drain(&self, budget: Budget) -> Drain {
+        let right = &mut DrainRight::new();
+        self.moderator.drain(self.source, right, budget)
+    }
+
     /// The policy did not say at once to drain.
     #[inline(never)]
-    pub(super) fn decide(mut self, verdict: Option<Verdict>) -> Handled {
+    pub(super) fn decide(&mut self, verdict: Option<Verdict>) -> Handled {
         let verdict = verdict.unwrap_or_else(|| {
             self.weigh(|policy, seen, line, cpu| policy.weigh_interrupt(seen, line, cpu))
         });
         match verdict {
             Verdict::Drain(budget) => {
-                let right = &mut DrainRight::new();
-                let drain = self.moderator.drain(self.source, right, budget);
+                let drain = self.drain(budget);
                 let after = self.policy.on_drained(self.glance, drain);
                 self.finish(after, drain)
             }
@@ -61,7 +142,8 @@ impl<C: Policy, S: Source, P: Platform> Handler<'_, C, S, P> {
 
     /// The first drain is done.
     #[inline(never)]
-    pub(super) fn finish(mut self, after: Option<After>, drain: Drain) -> Handled {
+    pub(super) fn finish(&mut self, after: Option<After>, drain: Drain) -> Handled {
+        self.found = drain.found();
         match (self.weighed(after, drain), drain) {
             (After::Open, Drain::Drained(_)) => self.moderator.drained(drain),
             (after, _) => self.go_on(after, drain),
@@ -77,20 +159,18 @@ impl<C: Policy, S: Source, P: Platform> Handler<'_, C, S, P> {
     /// The handler is not finished with one drain that emptied the queue.
     #[cold]
     fn go_on(&mut self, mut after: After, first: Drain) -> Handled {
-        let (mut drain, mut found) = (first, first.found());
+        let mut drain = first;
         loop {
             let to = match (after, drain) {
                 (After::Again(budget), _) => {
-                    drain = self
-                        .moderator
-                        .drain(self.source, &mut DrainRight::new(), budget);
-                    found = found.saturating_add(drain.found());
+                    drain = self.drain(budget);
+                    self.found = self.found.saturating_add(drain.found());
                     let said = self.policy.on_drained(self.glance, drain);
                     after = self.weighed(said, drain);
                     continue;
                 }
                 (After::Open, Drain::Drained(_)) => {
-                    return self.moderator.drained(Drain::Drained(found));
+                    return self.moderator.drained(Drain::Drained(self.found));
                 }
                 (After::Open, Drain::More(_)) => Deferral::Softirq,
                 (After::Defer(to), _) => to,
@@ -99,18 +179,23 @@ impl<C: Policy, S: Source, P: Platform> Handler<'_, C, S, P> {
                     Deferral::Hold
                 }
             };
-            return self.leave_to(to, found);
+            return self.leave_to(to);
         }
     }
 
     /// Defers what may be left. Refused while a pause is about to join this handler: then it is
     /// looked at when the source is resumed, or reaped.
-    fn leave_to(&self, to: Deferral, found: u32) -> Handled {
-        match (self.moderator.claim(self.source, self.platform, to), to) {
-            (Claim::Won, Deferral::Thread) => Handled::WakeThread,
-            (Claim::Won, _) => Handled::Handled,
-            (Claim::Owned | Claim::Refused, _) => self.moderator.drained(Drain::More(found)),
+    fn leave_to(&mut self, to: Deferral) -> Handled {
+        match self.claim(to) {
+            Claim::Won => handled(to),
+            Claim::Owned | Claim::Refused => self.moderator.drained(Drain::More(self.found)),
         }
+    }
+
+    fn claim(&mut self, to: Deferral) -> Claim {
+        let claim = self.moderator.claim(self.source, self.platform, to);
+        self.acted = claim == Claim::Won;
+        claim
     }
 
     /// Masks and defers if there is something to do; drains if the source can't be taken.
@@ -120,18 +205,17 @@ impl<C: Policy, S: Source, P: Platform> Handler<'_, C, S, P> {
             self.moderator.stats.on_empty();
             return Handled::None;
         }
-        match (self.moderator.claim(self.source, self.platform, to), to) {
-            (Claim::Won, Deferral::Thread) => Handled::WakeThread,
-            (Claim::Won, _) => Handled::Handled,
-            (Claim::Owned, _) => {
+        match self.claim(to) {
+            Claim::Won => handled(to),
+            Claim::Owned => {
                 self.moderator.stats.on_absorbed();
                 Handled::Handled
             }
-            (Claim::Refused, _) => self.moderator.drained(self.moderator.drain(
-                self.source,
-                &mut DrainRight::new(),
-                self.policy.budget(),
-            )),
+            Claim::Refused => {
+                let drain = self.drain(self.policy.budget());
+                self.found = drain.found();
+                self.moderator.drained(drain)
+            }
         }
     }
 
@@ -154,5 +238,13 @@ impl<C: Policy, S: Source, P: Platform> Handler<'_, C, S, P> {
         let policy = &self.policy;
         self.moderator
             .with_memory::<C, _>(|line| self.platform.on_cpu(|cpu| ask(policy, &seen, line, cpu)))
+    }
+}
+
+/// The answer for a source that was deferred.
+fn handled(to: Deferral) -> Handled {
+    match to {
+        Deferral::Thread => Handled::WakeThread,
+        _ => Handled::Handled,
     }
 }

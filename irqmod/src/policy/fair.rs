@@ -31,6 +31,12 @@ use crate::{
         Glance,
         Observation, //
     },
+    reason::{
+        micros,
+        Condition,
+        Reason,
+        IDLE, //
+    },
     verdict::{
         After,
         Deferral,
@@ -67,6 +73,12 @@ const LIGHT: Budget = match Budget::polled(Ledger::FIRST_PIECE) {
     Some(budget) => budget,
     None => Budget::POLL_DEFAULT,
 };
+
+/// The account of the CPU, before the handler.
+const ACCOUNT: Condition = Condition::measured("account percent");
+
+/// How long the handler ran.
+const HANDLER: Condition = Condition::measured("handler us");
 
 /// The thread keeps a queue in which it found as many: the next round will find more, and an
 /// interrupt costs more than to look.
@@ -177,5 +189,16 @@ impl Policy for Config {
     /// The poller's, which is only used for the look after a resume.
     fn budget(&self) -> Budget {
         LIGHT
+    }
+
+    const CONDITIONS: &'static [Condition] = &[IDLE, ACCOUNT, HANDLER];
+
+    fn why(&self, seen: &Observation, _: u32, (): &(), cpu: &Cpu, say: &mut dyn FnMut(Reason)) {
+        if seen.glance.is_free() {
+            return say(Reason::held(0));
+        }
+        say(Reason::new(1, cpu.ledger.view().account_percent, 100));
+        let took = micros(seen.now.since(seen.began));
+        say(Reason::new(2, took, micros(Ledger::HANDLER)));
     }
 }

@@ -41,6 +41,7 @@ use crate::{
         Glance,
         Observation, //
     },
+    reason::{micros, ratio, Condition, Reason, BUDGET, IDLE},
     time::{
         Instant,
         Span, //
@@ -63,6 +64,12 @@ const MAX_WINDOW_US: u32 = 100_000;
 
 /// Longest rest: a tenth of the longest tick.
 const MAX_REST_US: u32 = 1_000;
+
+/// How long the CPU has not switched tasks.
+const UNSWITCHED: Condition = Condition::measured("unswitched us");
+
+/// What handlers had of that time.
+const BUSY: Condition = Condition::measured("busy percent");
 
 /// The parameters of the policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -222,6 +229,34 @@ impl Policy for Config {
     /// Of the handler and of the work item.
     fn budget(&self) -> Budget {
         self.budget
+    }
+
+    const CONDITIONS: &'static [Condition] = &[IDLE, UNSWITCHED, BUSY, BUDGET];
+
+    fn why(
+        &self,
+        seen: &Observation,
+        found: u32,
+        (): &(),
+        cpu: &super::Cpu,
+        say: &mut dyn FnMut(Reason),
+    ) {
+        say(Reason::new(3, found, self.budget.get()));
+        if seen.glance.contains(Glance::IDLE) {
+            return say(Reason::held(0));
+        }
+        let cpu = &cpu.flood;
+        let since = if cpu.has_switched(seen) {
+            Span::ZERO
+        } else {
+            seen.began.since(cpu.since)
+        };
+        let (since, busy) = (micros(since), micros(cpu.busy.times(100)));
+        if since < self.window_us {
+            say(Reason::new(1, since, self.window_us));
+        } else {
+            say(Reason::new(2, ratio(busy.into(), since), self.busy_percent));
+        }
     }
 }
 

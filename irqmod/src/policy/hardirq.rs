@@ -7,12 +7,20 @@
 
 use super::{
     Conflict,
+    Cpu,
     Key,
     Policy,
     Values, //
 };
 use crate::{
-    observation::Glance,
+    observation::{
+        Glance,
+        Observation, //
+    },
+    reason::{
+        Condition,
+        Reason, //
+    },
     verdict::Verdict,
     Budget, //
 };
@@ -43,5 +51,11 @@ impl Policy for Config {
     /// Only the look after a resume or a timeout is ever deferred.
     fn budget(&self) -> Budget {
         Budget::POLL_DEFAULT
+    }
+
+    const CONDITIONS: &'static [Condition] = &[Condition::held("never acts")];
+
+    fn why(&self, _: &Observation, _: u32, (): &(), _: &Cpu, say: &mut dyn FnMut(Reason)) {
+        say(Reason::held(0));
     }
 }

@@ -40,6 +40,7 @@ use crate::{
         Glance,
         Observation, //
     },
+    reason::{Condition, Reason, BUDGET, EMPTY},
     time::Span,
     verdict::{
         After,
@@ -66,6 +67,9 @@ const MAX_LOOPS: u32 = 10_000;
 
 /// Longest `interval_us`: a tenth of the longest tick.
 const MAX_INTERVAL_US: u32 = 1_000;
+
+/// Commands that the device still has.
+const IN_FLIGHT: Condition = Condition::measured("in flight");
 
 /// The parameters of the policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -214,5 +218,22 @@ impl Policy for Config {
     /// Of the handler and of the thread.
     fn budget(&self) -> Budget {
         self.budget
+    }
+
+    const CONDITIONS: &'static [Condition] = &[EMPTY, IN_FLIGHT, BUDGET];
+
+    fn why(
+        &self,
+        seen: &Observation,
+        found: u32,
+        _: &Self::Line,
+        _: &Cpu,
+        say: &mut dyn FnMut(Reason),
+    ) {
+        if found == 0 {
+            return say(Reason::held(0));
+        }
+        say(Reason::new(1, seen.in_flight.unwrap_or(0), self.high));
+        say(Reason::new(2, found, self.budget.get()));
     }
 }

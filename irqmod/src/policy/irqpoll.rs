@@ -8,6 +8,7 @@
 
 use super::{
     Conflict,
+    Cpu,
     Key,
     Policy,
     Values,
@@ -15,7 +16,11 @@ use super::{
     POLL_CONFLICT, //
 };
 use crate::{
-    observation::Glance,
+    observation::{
+        Glance,
+        Observation, //
+    },
+    reason::{Condition, Reason, EMPTY},
     verdict::{
         Deferral,
         Verdict, //
@@ -68,5 +73,11 @@ impl Policy for Config {
 
     fn budget(&self) -> Budget {
         self.budget
+    }
+
+    const CONDITIONS: &'static [Condition] = &[EMPTY];
+
+    fn why(&self, _: &Observation, _: u32, (): &(), _: &Cpu, say: &mut dyn FnMut(Reason)) {
+        say(Reason::held(0));
     }
 }

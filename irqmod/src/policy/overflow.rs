@@ -11,12 +11,17 @@
 
 use super::{
     Conflict,
+    Cpu,
     Key,
     Policy,
     Values, //
 };
 use crate::{
-    observation::Glance,
+    observation::{
+        Glance,
+        Observation, //
+    },
+    reason::{Condition, Reason, BUDGET},
     verdict::{
         After,
         Deferral,
@@ -83,5 +88,11 @@ impl Policy for Config {
     /// The thread's drains; the poller is only used for the look after a resume.
     fn budget(&self) -> Budget {
         Budget::POLL_DEFAULT
+    }
+
+    const CONDITIONS: &'static [Condition] = &[BUDGET];
+
+    fn why(&self, _: &Observation, found: u32, (): &(), _: &Cpu, say: &mut dyn FnMut(Reason)) {
+        say(Reason::new(0, found, self.budget.get()));
     }
 }

@@ -40,6 +40,7 @@ use crate::{
         Glance,
         Observation, //
     },
+    reason::{ratio, Condition, Reason, EMPTY},
     time::{
         Instant,
         Span, //
@@ -76,6 +77,15 @@ const MAX_WINDOW: u32 = 65_536;
 
 /// Longest interval and pace: a tenth of the longest tick.
 const MAX_US: u32 = 1_000;
+
+/// Completions since the window began.
+const WINDOW: Condition = Condition::measured("completions in the window");
+
+/// What a completion took, on average, in a window that is full; it takes no more than that.
+const INTERVAL: Condition = Condition::measured("interval ns");
+
+/// Windows since the trials ended for a while.
+const RESTED: Condition = Condition::measured("windows rested");
 
 /// The parameters of the policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -317,5 +327,34 @@ impl Policy for Config {
     /// Of the poller.
     fn budget(&self) -> Budget {
         self.budget
+    }
+
+    const CONDITIONS: &'static [Condition] = &[EMPTY, WINDOW, INTERVAL, RESTED];
+
+    fn why(
+        &self,
+        seen: &Observation,
+        found: u32,
+        line: &Self::Line,
+        _: &Cpu,
+        say: &mut dyn FnMut(Reason),
+    ) {
+        if found == 0 {
+            return say(Reason::held(0));
+        }
+        let total = line.found.saturating_add(found);
+        if total < self.window {
+            return say(Reason::new(1, total, self.window));
+        }
+        let took = seen.now.since(line.began).as_nanos();
+        let allowed = self.interval_us.saturating_mul(1_000);
+        say(Reason::new(2, ratio(took, total), allowed));
+        if line.back_off != 0 {
+            say(Reason::new(
+                3,
+                BACK_OFF - line.back_off.min(BACK_OFF),
+                BACK_OFF,
+            ));
+        }
     }
 }

@@ -15,6 +15,7 @@
 
 use super::{
     Conflict,
+    Cpu,
     Key,
     Policy,
     Values,
@@ -22,7 +23,16 @@ use super::{
     POLL_CONFLICT, //
 };
 use crate::{
-    observation::Glance,
+    observation::{
+        Glance,
+        Observation, //
+    },
+    reason::{
+        Condition,
+        Reason,
+        BUDGET,
+        NEED_RESCHED, //
+    },
     verdict::{
         Deferral,
         Verdict, //
@@ -78,5 +88,13 @@ impl Policy for Config {
 
     fn budget(&self) -> Budget {
         self.budget
+    }
+
+    const CONDITIONS: &'static [Condition] = &[NEED_RESCHED, BUDGET];
+
+    fn why(&self, seen: &Observation, found: u32, (): &(), _: &Cpu, say: &mut dyn FnMut(Reason)) {
+        let wanted = seen.glance.contains(Glance::RESCHED);
+        say(Reason::new(0, wanted.into(), 1));
+        say(Reason::new(1, found, self.budget.get()));
     }
 }

@@ -12,12 +12,21 @@
 use super::{
     ranged,
     Conflict,
+    Cpu,
     Key,
     Policy,
     Values, //
 };
 use crate::{
-    observation::Glance,
+    observation::{
+        Glance,
+        Observation, //
+    },
+    reason::{
+        Condition,
+        Reason,
+        EMPTY, //
+    },
     verdict::{
         Deferral,
         Placement,
@@ -77,5 +86,11 @@ impl Policy for Config {
 
     fn budget(&self) -> Budget {
         Budget::POLL_DEFAULT
+    }
+
+    const CONDITIONS: &'static [Condition] = &[EMPTY];
+
+    fn why(&self, _: &Observation, _: u32, (): &(), _: &Cpu, say: &mut dyn FnMut(Reason)) {
+        say(Reason::held(0));
     }
 }

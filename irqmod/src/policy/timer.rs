@@ -63,6 +63,13 @@ use crate::{
         Glance,
         Observation, //
     },
+    reason::{
+        micros,
+        Condition,
+        Reason,
+        EMPTY,
+        IN_TASK, //
+    },
     time::{
         Instant,
         Span, //
@@ -97,6 +104,12 @@ const BUSY: Span = MAX_HOLD.minus(QUIET);
 /// Smallest delay that is not zero, and where growth begins. Unit: nanoseconds. At 500 ns one
 /// handler in twenty is moderated.
 const FLOOR_NS: u32 = 500;
+
+/// A delay of zero.
+const OFF: Condition = Condition::held("off");
+
+/// What the timer would be started for.
+const SLEEP: Condition = Condition::measured("sleep us");
 
 /// The parameters of the policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -482,6 +495,29 @@ impl Policy for Config {
     /// Of the handler, and of the poller that looks after a release.
     fn budget(&self) -> Budget {
         Budget::POLL_DEFAULT
+    }
+
+    const CONDITIONS: &'static [Condition] = &[IN_TASK, OFF, EMPTY, SLEEP];
+
+    fn why(
+        &self,
+        seen: &Observation,
+        found: u32,
+        _: &Self::Line,
+        cpu: &super::Cpu,
+        say: &mut dyn FnMut(Reason),
+    ) {
+        if !seen.glance.contains(Glance::HARDIRQ) {
+            return say(Reason::held(0));
+        }
+        if self.is_off() {
+            return say(Reason::held(1));
+        }
+        if found == 0 {
+            return say(Reason::held(2));
+        }
+        let sleep = cpu.timer.sleep.plus(self.delay(&cpu.timer));
+        say(Reason::new(3, micros(sleep), micros(MIN_SLEEP)));
     }
 }
 

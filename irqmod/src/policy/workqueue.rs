@@ -18,6 +18,7 @@
 use super::{
     ranged,
     Conflict,
+    Cpu,
     Key,
     Policy,
     Values,
@@ -25,7 +26,11 @@ use super::{
     POLL_CONFLICT, //
 };
 use crate::{
-    observation::Glance,
+    observation::{
+        Glance,
+        Observation, //
+    },
+    reason::{Condition, Reason, BUDGET},
     verdict::{
         After,
         Deferral,
@@ -92,5 +97,11 @@ impl Policy for Config {
     /// Of the work item.
     fn budget(&self) -> Budget {
         self.budget
+    }
+
+    const CONDITIONS: &'static [Condition] = &[BUDGET];
+
+    fn why(&self, _: &Observation, found: u32, (): &(), _: &Cpu, say: &mut dyn FnMut(Reason)) {
+        say(Reason::new(0, found, self.direct.map_or(0, Budget::get)));
     }
 }

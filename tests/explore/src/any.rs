@@ -8,6 +8,7 @@
 
 use super::{
     Conflict,
+    Cpu,
     Key,
     Policy,
     Values, //
@@ -18,6 +19,10 @@ use crate::{
         observation::{
             Glance,
             Observation, //
+        },
+        reason::{
+            Condition,
+            Reason, //
         },
         time::Span,
         verdict::{
@@ -119,4 +124,8 @@ impl Policy for Config {
     fn budget(&self) -> Budget {
         ONE
     }
+
+    const CONDITIONS: &'static [Condition] = &[];
+
+    fn why(&self, _: &Observation, _: u32, (): &(), _: &Cpu, _: &mut dyn FnMut(Reason)) {}
 }

@@ -12,6 +12,7 @@
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/stat.h>
+#include <linux/smp.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 #include "../irqmod/cpu.h"
@@ -141,6 +142,12 @@ __rust_helper struct irqmod_cpu *rust_helper_irqmod_cpu_get(unsigned long *flags
 __rust_helper void rust_helper_irqmod_cpu_put(unsigned long flags)
 {
 	local_irq_restore(flags);
+}
+
+/* Interrupts are off in func; -ENXIO for a CPU that is not online. */
+__rust_helper int rust_helper_irqmod_call_on(unsigned int number, smp_call_func_t func, void *arg)
+{
+	return smp_call_function_single(number, func, arg, true);
 }
 
 __rust_helper unsigned long rust_helper_irqmod_cpu_lock(struct irqmod_cpu *cpu)
