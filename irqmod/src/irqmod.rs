@@ -52,6 +52,7 @@ extern crate std;
 const __LOG_PREFIX: &[u8] = b"irqmod\0";
 
 pub mod budget;
+pub mod event;
 #[cfg(CONFIG_RUST_IRQMOD)]
 #[allow(unsafe_code)]
 pub mod kernel;

@@ -25,6 +25,7 @@ mod switch;
 #[cfg(CONFIG_RUST_IRQMOD_KUNIT_TEST)]
 mod tests;
 mod thread;
+mod trace;
 mod work;
 
 pub mod debugfs;

@@ -29,6 +29,7 @@ mod handler;
 
 use self::handler::Handler;
 use crate::{
+    event::Event,
     observation::{
         Glance,
         Observation, //
@@ -265,6 +266,7 @@ impl Moderator {
                 Entry::Plain(now) => now,
                 Entry::AfterUnmask(_) if !source.pending() => {
                     self.stats.on_forgiven();
+                    self.trace(platform, Event::Empty { forgiven: true });
                     return Handled::Handled;
                 }
                 Entry::AfterUnmask(now) => now,
@@ -282,7 +284,7 @@ impl Moderator {
             }
         };
         if !now.contains(Snapshot::INIT) {
-            return self.drain_plainly(source);
+            return self.drain_plainly(source, platform);
         }
         match Choice::dispatch_of(self.chosen()) {
             Kind::HARDIRQ => self.handle::<hardirq::Config, S, P>(source, platform),
@@ -313,7 +315,7 @@ impl Moderator {
         platform: &P,
     ) -> Handled {
         let Ok(policy) = self.policy::<C>() else {
-            return self.drain_plainly(source);
+            return self.drain_plainly(source, platform);
         };
         Handler::new(self, policy, source, platform, platform.glance()).run_watched()
     }
@@ -354,12 +356,12 @@ impl Moderator {
         if let Some(budget) = C::LIGHT.filter(|_| platform.is_free()) {
             let drain = self.drain(source, &mut DrainRight::new(), budget);
             return match drain {
-                Drain::Drained(_) => self.drained(drain),
+                Drain::Drained(_) => self.drained(platform, drain),
                 Drain::More(_) => self.not_light::<C, S, P>(source, platform, drain),
             };
         }
         let Ok(policy) = self.policy::<C>() else {
-            return self.drain_plainly(source);
+            return self.drain_plainly(source, platform);
         };
         let glance = if C::GLANCES {
             platform.glance()
@@ -375,7 +377,7 @@ impl Moderator {
         let drain = self.drain(source, &mut DrainRight::new(), budget);
         let after = policy.on_drained(glance, drain);
         if let (Some(After::Open), Drain::Drained(_)) = (after, drain) {
-            return self.drained(drain);
+            return self.drained(platform, drain);
         }
         handler().finish(after, drain)
     }
@@ -389,25 +391,39 @@ impl Moderator {
         drain: Drain,
     ) -> Handled {
         let Ok(policy) = self.policy::<C>() else {
-            return self.drain_plainly(source);
+            return self.drain_plainly(source, platform);
         };
         Handler::new(self, policy, source, platform, platform.glance()).finish(None, drain)
     }
 
     /// Drains until the queue is empty, whatever the policy says.
     #[inline(always)]
-    fn drain_plainly<S: Source>(&self, source: &S) -> Handled {
-        self.drained(self.drain(source, &mut DrainRight::new(), Budget::UNLIMITED))
+    fn drain_plainly<S: Source, P: Platform>(&self, source: &S, platform: &P) -> Handled {
+        let drain = self.drain(source, &mut DrainRight::new(), Budget::UNLIMITED);
+        self.drained(platform, drain)
     }
 
     /// The answer for a queue that was seen empty.
     #[inline(always)]
-    fn drained(&self, drain: Drain) -> Handled {
+    fn drained<P: Platform>(&self, platform: &P, drain: Drain) -> Handled {
         if drain.found() == 0 {
-            self.stats.on_empty();
-            return Handled::None;
+            return self.empty(platform);
         }
         Handled::Handled
+    }
+
+    /// The answer if nothing was there.
+    #[cold]
+    fn empty<P: Platform>(&self, platform: &P) -> Handled {
+        self.stats.on_empty();
+        self.trace(platform, Event::Empty { forgiven: false });
+        Handled::None
+    }
+
+    /// Tells tracers of something that is not part of every interrupt.
+    #[inline]
+    fn trace<P: Platform>(&self, platform: &P, event: Event) {
+        platform.trace(Choice::number_of(self.chosen()), event);
     }
 
     /// Runs `f` with what the policy remembers of the line. The caller drains.
@@ -423,7 +439,13 @@ impl Moderator {
     }
 
     /// Takes the source away from the handler: owned, masked and scheduled, in this order.
-    fn claim<S: Source, P: Platform>(&self, source: &S, platform: &P, to: Deferral) -> Claim {
+    fn claim<S: Source, P: Platform>(
+        &self,
+        source: &S,
+        platform: &P,
+        to: Deferral,
+        found: u32,
+    ) -> Claim {
         if !source.reachable() {
             return Claim::Refused;
         }
@@ -431,14 +453,15 @@ impl Moderator {
         if claim == Claim::Won {
             let how = Choice::mask_of(self.chosen());
             self.keep(platform, platform.mask(how));
-            self.schedule(platform, to);
+            self.schedule(platform, to, found);
         }
         claim
     }
 
     /// The source was just taken: schedules the one who drains.
-    fn schedule<P: Platform>(&self, platform: &P, to: Deferral) {
+    fn schedule<P: Platform>(&self, platform: &P, to: Deferral, found: u32) {
         self.stats.on_deferral();
+        self.trace(platform, Event::Defer { to, found });
         if to != Deferral::Thread {
             platform.defer(to);
         }
@@ -599,6 +622,8 @@ impl Moderator {
         if let Some(began) = began {
             self.on_invocation(platform, context, began, drain.found(), Glance::empty());
         }
+        let found = drain.found();
+        self.trace(platform, Event::Poll { context, found });
         let kind = Choice::kind_of(self.chosen());
         let next = with_policy!(kind, C => self.next::<C, S, P>(source, platform, drain));
         (drain, next)
@@ -681,6 +706,7 @@ impl Moderator {
         }
         match self.state.transition_to_handed_back() {
             HandBack::Released(token) => {
+                self.trace(platform, Event::Rearm);
                 if let Some(token) = token {
                     platform.unmask(token);
                 }
@@ -703,7 +729,7 @@ impl Moderator {
         }
         let reclaim = self.state.transition_to_reclaimed();
         if reclaim == Reclaim::Won {
-            self.schedule(platform, to);
+            self.schedule(platform, to, 0);
         }
         reclaim
     }
@@ -714,6 +740,7 @@ impl Moderator {
     /// A line that is not dedicated is only joined, and then takes no interrupts until it is
     /// requested again.
     pub fn pause<S: Source, P: Platform>(&self, source: &S, platform: &P) {
+        self.trace(platform, Event::Pause);
         match self.state.transition_to_paused() {
             // By a pause that found the device unreachable, and so left the line open?
             Pause::Already if !self.state.snapshot().is_shut() => {
@@ -761,6 +788,7 @@ impl Moderator {
         if !source.reachable() {
             return;
         }
+        self.trace(platform, Event::Resume);
         let token = loop {
             match self.state.transition_to_resuming() {
                 Resume::Unmask(token) => break token,
@@ -783,6 +811,7 @@ impl Moderator {
     ///
     /// While the device is unreachable the mask is kept: freeing the line ends it.
     pub fn stop<S: Source, P: Platform>(&self, source: &S, platform: &P) {
+        self.trace(platform, Event::Stop);
         match self.state.transition_to_stopped() {
             Stop::Already => return,
             Stop::Plain => return self.join_handler(platform),

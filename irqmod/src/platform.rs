@@ -25,6 +25,7 @@
 //!   one who joins takes over what the refused caller had claimed.
 
 use crate::{
+    event::Event,
     observation::Glance,
     policy::{
         Cpu,
@@ -210,6 +211,11 @@ pub trait Platform {
     /// Runs `f` under the source's queue lock, with softirqs off. Softirq poller, thread, work item
     /// and task, never hardirq. Not recursive.
     fn locked<R>(&self, f: impl FnOnce() -> R) -> R;
+
+    /// Tells tracers, if there are any, what happens to the line. `policy` is the number of its policy in
+    /// [`Config::NAMES`](crate::policy::Config::NAMES). Any context.
+    #[inline(always)]
+    fn trace(&self, _policy: u32, _event: Event) {}
 
     /// Lets others run. Thread or work item, between two drains, without the lock.
     fn relax(&self);

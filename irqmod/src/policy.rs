@@ -405,6 +405,12 @@ impl Config {
         for_each_policy!([dispatch](self, policy, policy.placement()))
     }
 
+    /// Its number in [`NAMES`](Self::NAMES).
+    pub fn number(&self) -> u32 {
+        // CAST: A variant's number.
+        self.kind() as u32
+    }
+
     /// Whether the line needs a work item.
     pub fn wants_work(&self) -> bool {
         with_policy!(self.kind(), P => P::WORK)
@@ -523,6 +529,12 @@ impl Choice {
     #[inline]
     pub(crate) fn kind_of(first: u32) -> Kind {
         Kind::from_word(first & Self::KIND)
+    }
+
+    /// The number of that kind.
+    #[inline]
+    pub(crate) fn number_of(first: u32) -> u32 {
+        first & Self::KIND
     }
 
     /// How to mask, as packed in words that begin with `first`.

@@ -14,6 +14,7 @@ use super::{
         List,
         PerCpu, //
     },
+    trace, //
 };
 use crate::{
     policy::timer::Expiry,
@@ -33,6 +34,7 @@ pub(super) fn is_running(cpu: &PerCpu) -> bool {
 pub(super) fn arm(after: Span) {
     PerCpu::with_this(|this| {
         if this.locked(|lists| lists.is_ready()) {
+            trace::timer_arm(after);
             start(this, after);
         }
     });
@@ -82,8 +84,16 @@ extern "C" fn irqmod_cpu_on_hold_timer(timer: *mut bindings::hrtimer) -> binding
     // SAFETY: C calls this for the hold timer of a CPU.
     let this = unsafe { PerCpu::of_hold_timer(timer) };
     match on_cpu(|cpu| cpu.timer.on_expiry(context::now())) {
-        Expiry::Release => release_all(this),
-        Expiry::Push(span) => start(this, span),
+        Expiry::Release => {
+            let lines = this.locked(|lists| lists.len(List::Held));
+            // CAST: A number of lines.
+            trace::timer_expire(lines as u32);
+            release_all(this);
+        }
+        Expiry::Push(span) => {
+            trace::timer_push(span);
+            start(this, span);
+        }
     }
     bindings::hrtimer_restart::HRTIMER_NORESTART
 }

@@ -23,6 +23,7 @@ use kernel::{
     }, //
 };
 
+use super::trace;
 use crate::{
     platform::MaskToken,
     policy::Mask,
@@ -130,6 +131,8 @@ impl Vector {
 
     /// Disables the line once; handler.
     pub(super) fn mask(&self, how: Mask) -> MaskToken {
+        // CAST: The variant's number.
+        trace::mask(self.irq(), how as u32);
         let count = match how {
             Mask::Nosync => {
                 self.disable_nosync();
@@ -162,6 +165,7 @@ impl Vector {
 
     /// Disables the line once and joins its handler and thread; task context.
     pub(super) fn mask_sync(&self) -> MaskToken {
+        trace::mask(self.irq(), trace::SYNC);
         // SAFETY: A requested line by the type invariant; the caller may sleep and is not the
         // handler.
         unsafe { bindings::disable_irq(self.irq()) };
@@ -170,6 +174,7 @@ impl Vector {
 
     /// Undoes the disable that `token` stands for; any context.
     pub(super) fn unmask(&self, token: MaskToken) {
+        trace::unmask(self.irq());
         token.redeem();
         // SAFETY: A requested line by the type invariant, disabled once for the token.
         unsafe { bindings::enable_irq(self.irq()) };

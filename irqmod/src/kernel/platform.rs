@@ -33,10 +33,12 @@ use super::{
         Manners,
         Place, //
     },
+    trace,
     work,
     work::Work, //
 };
 use crate::{
+    event::Event,
     observation::Glance,
     platform::{
         MaskToken,
@@ -225,6 +227,7 @@ impl Platform for LinePlatform {
     }
 
     fn poll_after(&self, after: Span) {
+        trace::poll_after(self.vector.irq(), after);
         self.timer.start(after);
     }
 
@@ -278,6 +281,11 @@ impl Platform for LinePlatform {
     #[inline]
     fn locked<R>(&self, f: impl FnOnce() -> R) -> R {
         self.lock.with(f)
+    }
+
+    #[inline(always)]
+    fn trace(&self, policy: u32, event: Event) {
+        trace::event(self.vector.irq(), policy, event);
     }
 
     fn relax(&self) {

@@ -21,7 +21,8 @@ use kernel::prelude::*;
 use super::{
     debugfs::Watched,
     line::Line,
-    mask::Vector, //
+    mask::Vector,
+    trace, //
 };
 use crate::{
     moderator::Moderator,
@@ -70,6 +71,7 @@ impl<S: Source> Line<S> {
     /// Chooses for a line whose handler, thread and deferred contexts were joined.
     fn choose(&self, choice: Choice) {
         self.moderator.set_choice(choice);
+        trace::policy(self.platform.vector.irq(), choice.policy.number());
         // SAFETY: The poller was joined.
         unsafe { self.platform.poller.set_weight(choice.policy.budget()) };
         let placement = choice.policy.placement();

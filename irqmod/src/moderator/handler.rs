@@ -145,7 +145,7 @@ impl<'a, C: Policy, S: Source, P: Platform> Handler<'a, C, S, P> {
     pub(super) fn finish(&mut self, after: Option<After>, drain: Drain) -> Handled {
         self.found = drain.found();
         match (self.weighed(after, drain), drain) {
-            (After::Open, Drain::Drained(_)) => self.moderator.drained(drain),
+            (After::Open, Drain::Drained(_)) => self.moderator.drained(self.platform, drain),
             (after, _) => self.go_on(after, drain),
         }
     }
@@ -170,7 +170,9 @@ impl<'a, C: Policy, S: Source, P: Platform> Handler<'a, C, S, P> {
                     continue;
                 }
                 (After::Open, Drain::Drained(_)) => {
-                    return self.moderator.drained(Drain::Drained(self.found));
+                    return self
+                        .moderator
+                        .drained(self.platform, Drain::Drained(self.found));
                 }
                 (After::Open, Drain::More(_)) => Deferral::Softirq,
                 (After::Defer(to), _) => to,
@@ -188,12 +190,15 @@ impl<'a, C: Policy, S: Source, P: Platform> Handler<'a, C, S, P> {
     fn leave_to(&mut self, to: Deferral) -> Handled {
         match self.claim(to) {
             Claim::Won => handled(to),
-            Claim::Owned | Claim::Refused => self.moderator.drained(Drain::More(self.found)),
+            Claim::Owned | Claim::Refused => self
+                .moderator
+                .drained(self.platform, Drain::More(self.found)),
         }
     }
 
     fn claim(&mut self, to: Deferral) -> Claim {
-        let claim = self.moderator.claim(self.source, self.platform, to);
+        let (source, platform) = (self.source, self.platform);
+        let claim = self.moderator.claim(source, platform, to, self.found);
         self.acted = claim == Claim::Won;
         claim
     }
@@ -202,8 +207,7 @@ impl<'a, C: Policy, S: Source, P: Platform> Handler<'a, C, S, P> {
     #[inline]
     fn defer(&mut self, to: Deferral) -> Handled {
         if !self.source.pending() {
-            self.moderator.stats.on_empty();
-            return Handled::None;
+            return self.moderator.empty(self.platform);
         }
         match self.claim(to) {
             Claim::Won => handled(to),
@@ -214,7 +218,7 @@ impl<'a, C: Policy, S: Source, P: Platform> Handler<'a, C, S, P> {
             Claim::Refused => {
                 let drain = self.drain(self.policy.budget());
                 self.found = drain.found();
-                self.moderator.drained(drain)
+                self.moderator.drained(self.platform, drain)
             }
         }
     }

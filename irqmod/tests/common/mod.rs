@@ -5,6 +5,7 @@
 #![allow(dead_code, unreachable_pub)]
 
 use irqmod::{
+    event::Event,
     observation::Glance,
     policy::{
         hardirq,
@@ -141,6 +142,8 @@ pub struct Rig {
     pub moderator: Moderator,
     /// Names of the platform's methods, as they are called.
     pub trace: RefCell<Vec<&'static str>>,
+    /// What tracers were told.
+    pub events: RefCell<Vec<Event>>,
     /// Answers of the handler.
     pub answers: RefCell<Vec<Handled>>,
     pub depth: Cell<u32>,
@@ -221,6 +224,7 @@ impl Rig {
             queue: Queue::default(),
             moderator: Moderator::new(choice.into()),
             trace: RefCell::default(),
+            events: RefCell::default(),
             answers: RefCell::default(),
             depth: Cell::new(0),
             latched: Cell::new(false),
@@ -575,6 +579,11 @@ impl Platform for Rig {
         let result = f();
         self.locked.set(false);
         result
+    }
+
+    fn trace(&self, policy: u32, event: Event) {
+        assert_eq!(policy, self.moderator.choice().policy.number());
+        self.events.borrow_mut().push(event);
     }
 
     fn relax(&self) {

@@ -10,6 +10,7 @@ mod kunit;
 mod load;
 mod modules;
 mod nowait;
+mod observe;
 mod policies;
 mod power;
 mod recover;
@@ -32,6 +33,7 @@ pub(crate) fn all() -> Vec<Case> {
     all.extend(spread::all());
     all.extend(nowait::all());
     all.extend(kunit::all());
+    all.extend(observe::all());
     all.extend(cost::all());
     all.extend(teardown::all());
     all.extend(deferral::all());

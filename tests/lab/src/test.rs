@@ -174,6 +174,7 @@ const EXTRA: &[&str] = &[
     "debug-cpus-",
     "debug-deferred-",
     "debug-level",
+    "debug-trace",
     "debug-unload",
     "rebind-c",
     "replug-c",
