@@ -504,7 +504,7 @@ impl pci::Driver for Driver {
             .into_devres()?;
         let line = irqmod::pci::attach(
             device,
-            Line::new(Edu::new(), irq_policy.get()),
+            Line::new(Edu::new(), irq_policy.get(name)),
             fmt!("edu-{}", name),
         )?;
         let load = Arc::pin_init(Load::new(line, bar), GFP_KERNEL)?;

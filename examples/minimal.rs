@@ -83,7 +83,7 @@ impl pci::Driver for Driver {
             rung: Atomic::new(0),
             heard: Atomic::new(0),
         };
-        let line = Line::new(Ok::<_, Error>(bell), irq_policy.get());
+        let line = Line::new(Ok::<_, Error>(bell), irq_policy.get(device.as_ref().name()));
         let line = irqmod::pci::attach(device, line, fmt!("bell-{}", device.as_ref().name()))?;
         line.rung.store(1, Release);
         registers.write32(1, RAISE);

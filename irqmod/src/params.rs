@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The parameter string of a policy.
+//! The parameter string of a policy, and of a driver.
 //!
 //! ```text
-//! choice = policy [ ":" pair *( "," pair ) ]
-//! pair   = key "=" 1*digit / "mask=" ( "nosync" / "nowait" )
+//! choices = choice *( ";" device "=" choice )
+//! choice  = policy [ ":" pair *( "," pair ) ]
+//! pair    = key "=" 1*digit / "mask=" ( "nosync" / "nowait" )
+//! device  = 1*32( letter / digit / "." / ":" / "_" / "-" )
 //! ```
 //!
 //! One newline at the end is tolerated, because `echo` writes it. Nothing else is: no spaces, no
@@ -61,6 +63,12 @@ pub enum ParamError<'a> {
     },
     /// No such way to mask.
     Mask(&'a str),
+    /// Not the name of a device.
+    Device(&'a str),
+    /// The device is given twice.
+    DeviceTwice(&'a str),
+    /// More devices than there is room for.
+    Devices,
     /// Each value is in its range, but they don't go together.
     Conflict {
         /// The name of the policy.
@@ -104,6 +112,12 @@ impl fmt::Display for ParamError<'_> {
                 write!(f, "{}: unknown word '{}'; ", Mask::KEY, Quoted(word))?;
                 f.write_str("allowed: nosync, nowait")
             }
+            Self::Device(name) => {
+                write!(f, "'{}' is not the name of a device; ", Quoted(name))?;
+                write!(f, "allowed: 1..={MAX_DEVICE} of A-Z a-z 0-9 . : _ -")
+            }
+            Self::DeviceTwice(name) => write!(f, "device '{}' given twice", Quoted(name)),
+            Self::Devices => write!(f, "too many devices; allowed: 0..={MAX_DEVICES}"),
             Self::Conflict { policy, conflict } => write!(f, "{policy}: {}", conflict.0),
         }
     }
@@ -156,7 +170,11 @@ impl fmt::Display for Quoted<'_> {
 /// ```
 pub fn parse<T: AsRef<[u8]> + ?Sized>(text: &T) -> Result<Choice, ParamError<'_>> {
     let text = core::str::from_utf8(text.as_ref()).map_err(|_| ParamError::Encoding)?;
-    let text = text.strip_suffix('\n').unwrap_or(text);
+    choice(text.strip_suffix('\n').unwrap_or(text))
+}
+
+/// Reads one choice.
+fn choice(text: &str) -> Result<Choice, ParamError<'_>> {
     let (name, pairs) = match text.split_once(':') {
         Some((name, pairs)) => (name, Some(pairs)),
         None => (text, None),
@@ -172,6 +190,104 @@ pub fn parse<T: AsRef<[u8]> + ?Sized>(text: &T) -> Result<Choice, ParamError<'_>
         given.set(kind, key, value)?;
     }
     given.finish(kind)
+}
+
+/// Most devices with a choice of their own in one string: with all keys of their policies they still
+/// fit in a page.
+pub const MAX_DEVICES: usize = 16;
+
+/// Longest name of a device. Unit: bytes.
+pub const MAX_DEVICE: usize = 32;
+
+/// A choice for a driver's devices, and others for some of them. [`fmt::Display`] writes what
+/// [`parse_choices`] reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choices<'a> {
+    common: Choice,
+    /// What follows the first semicolon; checked.
+    devices: Option<&'a str>,
+}
+
+impl From<Config> for Choices<'_> {
+    fn from(policy: Config) -> Self {
+        Self {
+            common: policy.into(),
+            devices: None,
+        }
+    }
+}
+
+impl<'a> Choices<'a> {
+    /// For devices that are not named.
+    pub fn common(&self) -> Choice {
+        self.common
+    }
+
+    /// For this device.
+    pub fn of(&self, device: &str) -> Choice {
+        let mut own = self.devices().filter(|(name, _)| *name == device);
+        own.next().map_or(self.common, |(_, choice)| choice)
+    }
+
+    /// The devices that are named, with their choices.
+    pub fn devices(&self) -> impl Iterator<Item = (&'a str, Choice)> {
+        let entries = self.devices.into_iter().flat_map(|text| text.split(';'));
+        entries.filter_map(|entry| entry_of(entry).ok())
+    }
+}
+
+impl fmt::Display for Choices<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.common)?;
+        self.devices()
+            .try_for_each(|(name, choice)| write!(f, ";{name}={choice}"))
+    }
+}
+
+/// Parses the string of a driver. Any context; changes nothing.
+///
+/// # Examples
+///
+/// ```
+/// use irqmod::params::{parse, parse_choices};
+///
+/// let choices = parse_choices(b"fair;0000:01:00.0=resched:budget=64\n").unwrap();
+/// assert_eq!(choices.common(), parse(b"fair").unwrap());
+/// assert_eq!(choices.of("0000:01:00.0").to_string(), "resched:budget=64");
+/// assert_eq!(choices.of("0000:02:00.0"), choices.common());
+/// ```
+pub fn parse_choices<T: AsRef<[u8]> + ?Sized>(text: &T) -> Result<Choices<'_>, ParamError<'_>> {
+    let text = core::str::from_utf8(text.as_ref()).map_err(|_| ParamError::Encoding)?;
+    let text = text.strip_suffix('\n').unwrap_or(text);
+    let (common, devices) = match text.split_once(';') {
+        Some((common, devices)) => (common, Some(devices)),
+        None => (text, None),
+    };
+    let choices = Choices {
+        common: choice(common)?,
+        devices,
+    };
+    let entries = devices.into_iter().flat_map(|text| text.split(';'));
+    for (i, entry) in entries.enumerate() {
+        let (name, _) = entry_of(entry)?;
+        if choices.devices().take(i).any(|(other, _)| other == name) {
+            return Err(ParamError::DeviceTwice(name));
+        }
+        if i >= MAX_DEVICES {
+            return Err(ParamError::Devices);
+        }
+    }
+    Ok(choices)
+}
+
+/// One device with its choice.
+fn entry_of(entry: &str) -> Result<(&str, Choice), ParamError<'_>> {
+    let (name, text) = entry.split_once('=').unwrap_or((entry, ""));
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b".:_-".contains(&b);
+    if name.is_empty() || name.len() > MAX_DEVICE || !name.bytes().all(plain) {
+        return Err(ParamError::Device(name));
+    }
+    Ok((name, choice(text)?))
 }
 
 /// What the string has said so far.

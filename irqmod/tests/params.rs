@@ -7,7 +7,10 @@
 use irqmod::{
     params::{
         parse,
-        ParamError, //
+        parse_choices,
+        ParamError,
+        MAX_DEVICE,
+        MAX_DEVICES, //
     },
     policy::{
         irqpoll,
@@ -386,6 +389,139 @@ proptest! {
         match parse(&text) {
             Ok(config) => prop_assert_eq!(u64::from(config.policy.budget().get()), budget),
             Err(error) => prop_assert!(error.is_range() && !(1..=256).contains(&budget)),
+        }
+    }
+}
+
+#[test]
+fn a_device_has_its_own_choice() {
+    let text = "fair:window_us=500;0000:01:00.0=hardirq;a-b_c=resched:budget=7,mask=nowait\n";
+    let choices = parse_choices(text).unwrap();
+    assert_eq!(choices.common(), parse("fair:window_us=500").unwrap());
+    assert_eq!(choices.of("0000:01:00.0"), choice(Config::HARDIRQ));
+    let own = parse("resched:budget=7,mask=nowait").unwrap();
+    assert_eq!(choices.of("a-b_c"), own);
+    for other in ["", "0000:01:00.1", "a-b_", "fair"] {
+        assert_eq!(choices.of(other), choices.common(), "{other}");
+    }
+    assert_eq!(choices.devices().count(), 2);
+    let shown = choices.to_string();
+    assert_eq!(parse_choices(&shown).unwrap().to_string(), shown);
+}
+
+#[test]
+fn refused_choices_of_devices() {
+    let long = "x".repeat(MAX_DEVICE + 1);
+    let twice = "hardirq;a=fair;b=fair;a=hardirq";
+    let name = format!("allowed: 1..={MAX_DEVICE} of A-Z a-z 0-9 . : _ -");
+    let table = [
+        (
+            "hardirq;",
+            format!("'' is not the name of a device; {name}"),
+        ),
+        (
+            "hardirq;=fair",
+            format!("'' is not the name of a device; {name}"),
+        ),
+        (
+            "hardirq;a b=fair",
+            format!("'a b' is not the name of a device; {name}"),
+        ),
+        (twice, "device 'a' given twice".into()),
+        (
+            "hardirq;a=resched:budget=0",
+            "budget: '0' is out of range; allowed: 1..=256".into(),
+        ),
+        (
+            "nonsense;a=fair",
+            parse("nonsense").unwrap_err().to_string(),
+        ),
+        ("hardirq;a", parse("").unwrap_err().to_string()),
+        (";a=fair", parse("").unwrap_err().to_string()),
+        (
+            "hardirq;a=fair\n\n",
+            parse("fair\n\n").unwrap_err().to_string(),
+        ),
+    ];
+    for (text, line) in table {
+        assert_eq!(
+            parse_choices(text).unwrap_err().to_string(),
+            line,
+            "{text:?}"
+        );
+    }
+    let range = parse_choices("hardirq;a=resched:budget=0").unwrap_err();
+    assert!(range.is_range());
+    let text = format!("hardirq;{long}=fair");
+    assert!(matches!(parse_choices(&text), Err(ParamError::Device(_))));
+    assert!(parse_choices(&format!("hardirq;{}=fair", &long[1..])).is_ok());
+}
+
+/// So many devices with the longest names and policies: what is shown fits in a page.
+#[test]
+fn as_many_devices_as_there_is_room_for() {
+    let mut text = String::from("timer:mask=nowait");
+    for i in 0..MAX_DEVICES {
+        text += &format!(";{i:0>MAX_DEVICE$}=timer:mask=nowait");
+    }
+    let choices = parse_choices(&text).unwrap();
+    assert_eq!(choices.devices().count(), MAX_DEVICES);
+    assert!(
+        choices.to_string().len() < 4096,
+        "{}",
+        choices.to_string().len()
+    );
+    text += ";x=fair";
+    let line = parse_choices(&text).unwrap_err().to_string();
+    assert_eq!(line, "too many devices; allowed: 0..=16");
+}
+
+/// Pieces of choices and what separates them, in any order.
+fn pieces() -> impl Strategy<Value = String> {
+    let words = [
+        "fair",
+        "hardirq",
+        "resched",
+        ":",
+        "=",
+        ",",
+        ";",
+        "budget",
+        "64",
+        "0",
+        "a",
+        "0000:01:00.0",
+        "mask",
+        "nowait",
+        "\n",
+        " ",
+        "timer",
+        "delay_us",
+    ];
+    prop::collection::vec(prop::sample::select(words.to_vec()), 0..14)
+        .prop_map(|words| words.concat())
+}
+
+proptest! {
+    /// What is accepted is shown as what is read as the same again, and each part is accepted alone.
+    #[test]
+    fn choices_of_any_text(text in prop_oneof![pieces(), any::<String>()]) {
+        match parse_choices(&text) {
+            Ok(choices) => {
+                let shown = choices.to_string();
+                let again = parse_choices(&shown).unwrap();
+                prop_assert_eq!(again.common(), choices.common());
+                for (name, own) in choices.devices() {
+                    prop_assert_eq!(again.of(name), own);
+                    let alone = own.to_string();
+                    prop_assert_eq!(parse(&alone), Ok(own));
+                }
+                prop_assert_eq!(again.devices().count(), choices.devices().count());
+            }
+            Err(error) => {
+                let line = error.to_string();
+                prop_assert!(!line.is_empty() && line.chars().all(|c| !c.is_control()));
+            }
         }
     }
 }

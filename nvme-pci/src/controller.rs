@@ -177,7 +177,7 @@ pub(crate) fn add_queue(
     let cap = Cap::new(regs.read64(Reg::Cap));
     let doorbells = Doorbells::new(cap, regs.len()).ok_or(ENODEV)?;
     let queue = IoQueue::new(b, regs, doorbells, qid, entries, max_transfer);
-    let line = KBox::pin_init(Line::new(queue, params::policy()), GFP_KERNEL)?;
+    let line = KBox::pin_init(Line::new(queue, params::policy(b.device().as_ref().name())), GFP_KERNEL)?;
     b.add_queue(qid, line)
 }
 

@@ -20,9 +20,9 @@ use kernel::prelude::*;
 
 irqmod::policy_param!(irq_policy: "hardirq");
 
-/// The policy for moderated interrupts; asked for whenever one is requested.
-pub(crate) fn policy() -> Choice {
-    irq_policy.get()
+/// The policy for moderated interrupts of the device of this name; asked for whenever one is requested.
+pub(crate) fn policy(device: &CStr) -> Choice {
+    irq_policy.get(device)
 }
 
 /// Refuses numbers that are out of range, with one line in the log. Called when the module is

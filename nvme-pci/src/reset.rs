@@ -131,7 +131,7 @@ fn start_queue(b: Bound<'_, NvmePci>, plan: &Plan, qid: u16, queue: Pin<&Line<Io
         } else {
             Listen::Plain
         };
-        queue.set_choice(params::policy())?;
+        queue.set_choice(params::policy(b.device().as_ref().name()))?;
         b.listen(queue, vector, how, fmt!("nvme{}q{}", b.instance(), qid))?;
         queue.set_listening(true);
     }

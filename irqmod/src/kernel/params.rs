@@ -21,15 +21,28 @@ use kernel::{
 
 use crate::{
     kernel::debugfs::Shown,
-    params,
+    params::{
+        self,
+        Choices,
+        ParamError, //
+    },
     policy::{
         Choice,
         Config, //
     }, //
 };
 
-/// Longest text of a policy with all its keys, and a newline.
-const MAX_TEXT: usize = 128;
+/// Longest text that is kept, with a choice for some devices of their own. Unit: bytes.
+const MAX_TEXT: usize = 1024;
+
+/// What C offers to write a value to. Unit: bytes.
+const PAGE: usize = kernel::page::PAGE_SIZE;
+
+/// A text that was checked.
+struct Text {
+    bytes: [u8; MAX_TEXT],
+    len: usize,
+}
 
 /// The value behind one policy parameter.
 ///
@@ -37,7 +50,7 @@ const MAX_TEXT: usize = 128;
 ///
 /// `value` is only accessed under the parameter lock of `module`.
 pub struct PolicyParam {
-    value: UnsafeCell<Option<Choice>>,
+    value: UnsafeCell<Text>,
     default: &'static str,
     module: *mut bindings::module,
 }
@@ -50,7 +63,10 @@ impl PolicyParam {
     #[doc(hidden)]
     pub const fn new(default: &'static str, module: *mut bindings::module) -> Self {
         Self {
-            value: UnsafeCell::new(None),
+            value: UnsafeCell::new(Text {
+                bytes: [0; MAX_TEXT],
+                len: 0,
+            }),
             default,
             module,
         }
@@ -62,42 +78,54 @@ impl PolicyParam {
         core::ptr::from_ref(self).cast_mut().cast()
     }
 
-    /// The policy chosen last, or the default. May sleep.
-    pub fn get(&self) -> Choice {
+    /// What was chosen last for `device`, or the default. May sleep.
+    pub fn get(&self, device: &CStr) -> Choice {
         // SAFETY: `module` is the module that contains `self`, or null for built-in code.
         unsafe { bindings::irqmod_param_lock(self.module) };
         // SAFETY: The lock of the type invariant is held.
-        let config = unsafe { self.get_locked() };
+        let choice = unsafe { self.choices() }.of(device.to_str().unwrap_or_default());
         // SAFETY: Locked above.
         unsafe { bindings::irqmod_param_unlock(self.module) };
-        config
+        choice
     }
 
     /// # Safety
     ///
     /// The caller holds the parameter lock of `self.module`.
-    unsafe fn get_locked(&self) -> Choice {
+    unsafe fn choices(&self) -> Choices<'_> {
         // SAFETY: By the contract nobody writes now.
-        let value = unsafe { *self.value.get() };
-        value.unwrap_or_else(|| {
-            params::parse(self.default.as_bytes()).unwrap_or(Config::HARDIRQ.into())
-        })
+        let value = unsafe { &*self.value.get() };
+        let text = match value.bytes.get(..value.len) {
+            Some(text) if !text.is_empty() => text,
+            _ => self.default.as_bytes(),
+        };
+        params::parse_choices(text).unwrap_or(Choices::from(Config::HARDIRQ))
     }
 
     /// # Safety
     ///
     /// The caller holds the parameter lock of `self.module`.
     unsafe fn set_locked(&self, text: &[u8], name: &CStr) -> Result {
-        let choice = choose(text, name)?;
+        checked(params::parse_choices(text), name)?;
         // SAFETY: By the contract nobody else accesses it now.
-        unsafe { *self.value.get() = Some(choice) };
+        let value = unsafe { &mut *self.value.get() };
+        let Some(bytes) = value.bytes.get_mut(..text.len()) else {
+            pr_err!("{}: too long; allowed: 1..={} bytes\n", name, MAX_TEXT);
+            return Err(EINVAL);
+        };
+        bytes.copy_from_slice(text);
+        value.len = text.len();
         Ok(())
     }
 }
 
 /// Reads a choice; what is wrong with it goes to the log, under `name`.
 pub(super) fn choose(text: &[u8], name: &CStr) -> Result<Choice> {
-    params::parse(text).map_err(|reason| {
+    checked(params::parse(text), name)
+}
+
+fn checked<T>(read: Result<T, ParamError<'_>>, name: &CStr) -> Result<T> {
+    read.map_err(|reason| {
         pr_err!("{}: {}\n", name, Shown(&reason));
         if reason.is_range() {
             ERANGE
@@ -140,17 +168,15 @@ unsafe extern "C" fn get(buffer: *mut c_char, kp: *const bindings::kernel_param)
     // SAFETY: `arg` was set from a `&'static PolicyParam` by the macro.
     let param = unsafe { &*(*kp).__bindgen_anon_1.arg.cast::<PolicyParam>() };
     // SAFETY: The caller holds the lock by the contract.
-    let config = unsafe { param.get_locked() };
-    let mut text = [0; MAX_TEXT];
-    let mut formatter = Formatter::new(&mut text);
-    if formatter.write_fmt(fmt!("{}\n", Shown(&config))).is_err() {
+    let choices = unsafe { param.choices() };
+    // SAFETY: `buffer` has a page of room by the contract, which is ours until we return.
+    let page = unsafe { core::slice::from_raw_parts_mut(buffer.cast::<u8>(), PAGE) };
+    let mut formatter = Formatter::new(page);
+    if formatter.write_fmt(fmt!("{}\n", Shown(&choices))).is_err() {
         return EINVAL.to_errno();
     }
-    let written = formatter.bytes_written();
-    // SAFETY: `buffer` has a page of room, more than `MAX_TEXT`, and is not part of `text`.
-    unsafe { core::ptr::copy_nonoverlapping(text.as_ptr(), buffer.cast(), written) };
-    // CAST: At most `MAX_TEXT`.
-    written as c_int
+    // CAST: At most a page.
+    formatter.bytes_written() as c_int
 }
 
 /// The operations of every policy parameter.
@@ -194,12 +220,13 @@ pub const fn joined<const N: usize>(parts: &[&[u8]]) -> [u8; N] {
 /// Declares a module parameter that holds a moderation policy.
 ///
 /// To be used next to [`module!`](kernel::prelude::module) or one of its wrappers, at the root of
-/// the driver. `NAME.get()` is the [`Choice`](crate::policy::Choice) that was chosen.
+/// the driver. `NAME.get(device)` is the [`Choice`](crate::policy::Choice) that was chosen for a device
+/// of this name.
 ///
 /// ```ignore
 /// irqmod::policy_param!(irq_policy: "hardirq");
 ///
-/// let line = Line::new(source, irq_policy.get());
+/// let line = Line::new(source, irq_policy.get(device.as_ref().name()));
 /// ```
 // `crate` is the driver on purpose: `module!` puts `LocalModule` at its root.
 #[allow(clippy::crate_in_macro_def)]
@@ -242,7 +269,7 @@ macro_rules! policy_param {
                 PREFIX[1],
                 b"parm=",
                 PARAM,
-                b":Completion moderation policy, NAME[:key=value,...] (default ",
+                b":Completion moderation policy, NAME[:key=value,...][;DEVICE=NAME...] (default ",
                 $default.as_bytes(),
                 b")",
             ];
