@@ -110,15 +110,18 @@ impl Ring {
         true
     }
 
-    /// Consumer: the oldest entry; the right to drain proves that there is only one consumer.
-    fn front(&self, _right: &DrainRight<'_>) -> Option<u64> {
-        let head = self.head.load(Relaxed);
-        (self.tail.load(Acquire) != head).then(|| self.entry(head).load(Relaxed))
+    /// Consumer: the oldest entry. The right to drain the ring's owner proves that there is only
+    /// one consumer.
+    fn front(edu: &DrainRight<'_, Edu>) -> Option<u64> {
+        let ring = &edu.ring;
+        let head = ring.head.load(Relaxed);
+        (ring.tail.load(Acquire) != head).then(|| ring.entry(head).load(Relaxed))
     }
 
     /// Consumer: gives the slot of the oldest entry back.
-    fn pop(&self, _right: &DrainRight<'_>) {
-        self.head.store(self.head.load(Relaxed) + 1, Release);
+    fn pop(edu: &DrainRight<'_, Edu>) {
+        let head = &edu.ring.head;
+        head.store(head.load(Relaxed) + 1, Release);
     }
 }
 
@@ -166,28 +169,31 @@ impl Meter {
         })
     }
 
-    fn reset(&self, _right: &DrainRight<'_>) {
-        for cell in [&self.drains, &self.max_batch, &self.lat_sum, &self.lat_max] {
+    fn reset(edu: &DrainRight<'_, Edu>) {
+        let this = &edu.meter;
+        for cell in [&this.drains, &this.max_batch, &this.lat_sum, &this.lat_max] {
             cell.store(0, Relaxed);
         }
-        for cell in &self.lat {
+        for cell in &this.lat {
             cell.store(0, Relaxed);
         }
     }
 
-    fn latency(&self, ns: u64, _right: &DrainRight<'_>) {
-        self.lat_sum.store(self.lat_sum.load(Relaxed) + ns, Relaxed);
-        self.lat_max
-            .store(self.lat_max.load(Relaxed).max(ns), Relaxed);
-        let cell = &self.lat[bucket(ns)];
+    fn latency(edu: &DrainRight<'_, Edu>, ns: u64) {
+        let this = &edu.meter;
+        this.lat_sum.store(this.lat_sum.load(Relaxed) + ns, Relaxed);
+        this.lat_max
+            .store(this.lat_max.load(Relaxed).max(ns), Relaxed);
+        let cell = &this.lat[bucket(ns)];
         cell.store(cell.load(Relaxed) + 1, Relaxed);
     }
 
-    fn batch(&self, found: u32, _right: &DrainRight<'_>) {
+    fn batch(edu: &DrainRight<'_, Edu>, found: u32) {
+        let this = &edu.meter;
         if found > 0 {
-            self.drains.store(self.drains.load(Relaxed) + 1, Relaxed);
-            self.max_batch
-                .store(self.max_batch.load(Relaxed).max(found.into()), Relaxed);
+            this.drains.store(this.drains.load(Relaxed) + 1, Relaxed);
+            this.max_batch
+                .store(this.max_batch.load(Relaxed).max(found.into()), Relaxed);
         }
     }
 
@@ -253,23 +259,23 @@ impl Edu {
     }
 
     /// Stands for the work of a completion: burns the CPU, without the `pause` of a polite wait.
-    fn complete(&self, pushed: u64, right: &DrainRight<'_>) {
-        let end = self.now() + self.cost_ns.load(Relaxed);
-        let mut now = self.now();
+    fn complete(this: &DrainRight<'_, Self>, pushed: u64) {
+        let end = this.now() + this.cost_ns.load(Relaxed);
+        let mut now = this.now();
         while now < end {
-            now = self.now();
+            now = this.now();
         }
-        self.meter.latency(now.saturating_sub(pushed), right);
+        Meter::latency(this, now.saturating_sub(pushed));
     }
 
-    fn collect(&self, right: &DrainRight<'_>, budget: Budget) -> Drain {
+    fn collect(this: &DrainRight<'_, Self>, budget: Budget) -> Drain {
         let mut found = 0;
         while found < budget.get() {
-            let Some(pushed) = self.ring.front(right) else {
+            let Some(pushed) = Ring::front(this) else {
                 return Drain::Drained(found);
             };
-            self.complete(pushed, right);
-            self.ring.pop(right);
+            Self::complete(this, pushed);
+            Ring::pop(this);
             found += 1;
         }
         Drain::More(found)
@@ -281,9 +287,9 @@ impl Source for Edu {
         self.ring.backlog() > 0
     }
 
-    fn drain(&self, right: &mut DrainRight<'_>, budget: Budget) -> Drain {
-        let drain = self.collect(right, budget);
-        self.meter.batch(drain.found(), right);
+    fn drain(edu: &mut DrainRight<'_, Self>, budget: Budget) -> Drain {
+        let drain = Self::collect(edu, budget);
+        Meter::batch(edu, drain.found());
         drain
     }
 }
@@ -454,8 +460,8 @@ impl Job for Load {
     fn run(&self, request: &str) -> Result {
         let request = Request::parse(request)?;
         let _running = self.running.try_lock().ok_or(EBUSY)?;
-        self.line.exclusive(|edu, right| {
-            edu.meter.reset(right);
+        self.line.exclusive(|edu| {
+            Meter::reset(edu);
             edu.cost_ns.store(request.cost_ns, Relaxed);
         });
         let mut report = Report::default();

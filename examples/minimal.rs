@@ -45,11 +45,11 @@ impl Source for Bell {
         self.rung.load(Acquire) != self.heard.load(Relaxed)
     }
 
-    fn drain(&self, _right: &mut DrainRight<'_>, budget: Budget) -> Drain {
-        let heard = self.heard.load(Relaxed);
-        let waiting = self.rung.load(Acquire).wrapping_sub(heard);
+    fn drain(bell: &mut DrainRight<'_, Self>, budget: Budget) -> Drain {
+        let heard = bell.heard.load(Relaxed);
+        let waiting = bell.rung.load(Acquire).wrapping_sub(heard);
         let found = waiting.min(budget.get());
-        self.heard.store(heard.wrapping_add(found), Release);
+        bell.heard.store(heard.wrapping_add(found), Release);
         if found == waiting {
             Drain::Drained(found)
         } else {

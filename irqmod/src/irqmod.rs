@@ -31,10 +31,10 @@
 //!         self.0.load(Relaxed) != 0
 //!     }
 //!
-//!     fn drain(&self, _right: &mut DrainRight<'_>, budget: Budget) -> Drain {
-//!         let left = self.0.load(Relaxed);
+//!     fn drain(ring: &mut DrainRight<'_, Self>, budget: Budget) -> Drain {
+//!         let left = ring.0.load(Relaxed);
 //!         let found = left.min(budget.get());
-//!         self.0.store(left - found, Relaxed);
+//!         ring.0.store(left - found, Relaxed);
 //!         if found == left { Drain::Drained(found) } else { Drain::More(found) }
 //!     }
 //! }

@@ -165,7 +165,14 @@ static_assertions::assert_impl_all!(Moderator: Send, Sync);
 
 impl Moderator {
     /// A moderator for a line that is not requested yet.
+    #[cfg(not(CONFIG_RUST_IRQMOD))]
     pub fn new(choice: impl Into<Choice>) -> Self {
+        Self::of_line(choice)
+    }
+
+    /// As `new`. In the kernel only a line makes one: a second moderator of the same source would
+    /// let its maker drain beside the first.
+    pub(crate) fn of_line(choice: impl Into<Choice>) -> Self {
         Self {
             state: State::new(Snapshot::empty()),
             choice: Words::new(choice.into().pack()),
@@ -354,7 +361,7 @@ impl Moderator {
     #[inline(always)]
     fn handle<C: Policy, S: Source, P: Platform>(&self, source: &S, platform: &P) -> Handled {
         if let Some(budget) = C::LIGHT.filter(|_| platform.is_free()) {
-            let drain = self.drain(source, &mut DrainRight::new(), budget);
+            let drain = self.drain(source, budget);
             return match drain {
                 Drain::Drained(_) => self.drained(platform, drain),
                 Drain::More(_) => self.not_light::<C, S, P>(source, platform, drain),
@@ -374,7 +381,7 @@ impl Moderator {
         let Some(Verdict::Drain(budget)) = verdict else {
             return handler().decide(verdict);
         };
-        let drain = self.drain(source, &mut DrainRight::new(), budget);
+        let drain = self.drain(source, budget);
         let after = policy.on_drained(glance, drain);
         if let (Some(After::Open), Drain::Drained(_)) = (after, drain) {
             return self.drained(platform, drain);
@@ -399,7 +406,7 @@ impl Moderator {
     /// Drains until the queue is empty, whatever the policy says.
     #[inline(always)]
     fn drain_plainly<S: Source, P: Platform>(&self, source: &S, platform: &P) -> Handled {
-        let drain = self.drain(source, &mut DrainRight::new(), Budget::UNLIMITED);
+        let drain = self.drain(source, Budget::UNLIMITED);
         self.drained(platform, drain)
     }
 
@@ -475,10 +482,10 @@ impl Moderator {
         }
     }
 
-    /// Drains and counts.
+    /// Drains and counts. The handler that drains, or the owner of the source.
     #[inline(always)]
-    fn drain<S: Source>(&self, source: &S, right: &mut DrainRight<'_>, budget: Budget) -> Drain {
-        let drain = source.drain(right, budget);
+    fn drain<S: Source>(&self, source: &S, budget: Budget) -> Drain {
+        let drain = DrainRight::new(source).drain(budget);
         self.stats.on_drain(drain.found());
         drain
     }
@@ -618,7 +625,7 @@ impl Moderator {
     ) -> (Drain, Next) {
         self.stats.on_poll();
         let began = self.is_watched().then(|| platform.now());
-        let drain = self.drain(source, &mut DrainRight::new(), budget);
+        let drain = self.drain(source, budget);
         if let Some(began) = began {
             self.on_invocation(platform, context, began, drain.found(), Glance::empty());
         }
@@ -839,12 +846,12 @@ impl Moderator {
         &self,
         source: &S,
         platform: &P,
-        f: impl FnOnce(&S, &mut DrainRight<'_>) -> R,
+        f: impl FnOnce(&mut DrainRight<'_, S>) -> R,
     ) -> R {
         self.guests.fetch_add(1, Full);
         let token = platform.mask_sync();
         platform.locked(|| {
-            let result = f(source, &mut DrainRight::new());
+            let result = f(&mut DrainRight::new(source));
             self.end_exclusive(source, platform, token);
             self.guests.fetch_sub(1, Full);
             result

@@ -394,12 +394,12 @@ impl Source for Queue {
         posted != line.consumed.get()
     }
 
-    fn drain(&self, _: &mut DrainRight<'_>, budget: Budget) -> Drain {
-        let _alone = self.draining.try_lock().expect("a second drainer");
+    fn drain(queue: &mut DrainRight<'_, Self>, budget: Budget) -> Drain {
+        let _alone = queue.draining.try_lock().expect("a second drainer");
         let world = world();
-        let line = &world.lines[self.index];
+        let line = &world.lines[queue.index];
         let mut found = 0;
-        while self.pending() && found < budget.get() {
+        while queue.pending() && found < budget.get() {
             line.consumed.set(line.consumed.get() + 1);
             found += 1;
             world.pass(COLLECT);
@@ -407,7 +407,7 @@ impl Source for Queue {
         if found != 0 {
             line.write(Write::Doorbell(line.consumed.get()));
         }
-        if self.pending() {
+        if queue.pending() {
             Drain::More(found)
         } else {
             Drain::Drained(found)

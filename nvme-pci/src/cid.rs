@@ -127,12 +127,21 @@ impl<S: Deref<Target = [Slot]>> Slots<S> {
     #[must_use = "a command that is not noted must not be submitted"]
     #[inline]
     pub fn put(&self, cid: CommandId) -> bool {
+        self.put_after(cid, || ())
+    }
+
+    /// As [`Self::put`], and calls `note` before, if it is going to succeed: what `note` writes is
+    /// visible to who takes the identifier.
+    #[must_use = "a command that is not noted must not be submitted"]
+    #[inline]
+    pub fn put_after(&self, cid: CommandId, note: impl FnOnce()) -> bool {
         let Some(slot) = self.slot(cid) else {
             return false;
         };
         if slot.0.load(Relaxed) != 0 {
             return false;
         }
+        note();
         slot.0.store(Slot::given(cid), Release);
         true
     }

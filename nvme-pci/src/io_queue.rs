@@ -79,7 +79,7 @@ pub(crate) struct IoQueue {
     ring: CqRing,
     completions: CompletionMemory,
     cq_doorbell: Doorbell,
-    pending: Pending,
+    pub(crate) pending: Pending,
     lists: PrpLists,
     sq_doorbell: Doorbell,
     sq_address: u64,
@@ -143,15 +143,15 @@ impl IoQueue {
     pub(crate) fn reset(line: &Line<Self>) {
         line.submission.lock().reset();
         line.in_flight.publish(0);
-        line.exclusive(|queue, right| queue.forget_answers(right));
+        line.exclusive(Self::forget_answers);
     }
 
     /// The right keeps pollers out, which a frozen queue does not: they come as long as a request
     /// has not ended. The slots go first, so that no entry of the old ring finds a request.
-    fn forget_answers(&self, _right: &mut DrainRight<'_>) {
-        self.pending.clear();
-        self.completions.reset();
-        self.ring.reset();
+    fn forget_answers(queue: &mut DrainRight<'_, Self>) {
+        Pending::clear(queue);
+        queue.completions.reset();
+        queue.ring.reset();
     }
 
     /// Records whether the line has an interrupt, and returns whether it had.
@@ -193,45 +193,46 @@ impl IoQueue {
     }
 
     /// Takes up to `budget` answers and rings the completion doorbell.
-    ///
-    /// The caller is the only one who does so now.
     #[inline(always)]
-    fn collect(&self, budget: u32, batch: &mut Batch) -> u32 {
-        let mut at = self.ring.cursor();
+    fn collect(right: &mut DrainRight<'_, Self>, budget: u32, batch: &mut Batch) -> u32 {
+        let queue = right.source();
+        let mut at = queue.ring.cursor();
         let mut found = 0;
-        while found < budget && at.is_new(self.completions.status(at.head())) {
-            let Some(cqe) = self.completions.read(at.head()) else {
+        while found < budget && at.is_new(queue.completions.status(at.head())) {
+            let Some(cqe) = queue.completions.read(at.head()) else {
                 break;
             };
-            at = self.ring.next(at);
-            self.answer(&cqe, batch);
+            at = queue.ring.next(at);
+            Self::answer(right.reborrow(), &cqe, batch);
             found += 1;
         }
         if found > 0 {
-            self.ring.publish(at);
-            if self.enabled.load() && self.channel.is_normal() {
-                self.cq_doorbell.ring(at.head());
+            queue.ring.publish(at);
+            if queue.enabled.load() && queue.channel.is_normal() {
+                queue.cq_doorbell.ring(at.head());
             }
         }
         found
     }
 
     #[inline]
-    fn answer(&self, cqe: &Cqe, batch: &mut Batch) {
-        if self.qid == 0 && cqe.cid == CommandId::AEN {
-            return self.event(cqe);
+    fn answer(mut right: DrainRight<'_, Self>, cqe: &Cqe, batch: &mut Batch) {
+        let queue = right.source();
+        if queue.qid == 0 && cqe.cid == CommandId::AEN {
+            if Pending::take_event(&mut right) {
+                queue.event(cqe);
+            }
+            return;
         }
-        match self.pending.take(cqe.cid) {
+        match Pending::take(&mut right, cqe.cid) {
             Some(rq) => rq.complete(cqe.status, cqe.result, batch),
-            None => self.unknown(cqe),
+            None => queue.unknown(cqe),
         }
     }
 
     #[cold]
     fn event(&self, cqe: &Cqe) {
-        if self.pending.take_event() {
-            self.events.deliver(cqe.status, cqe.result);
-        }
+        self.events.deliver(cqe.status, cqe.result);
     }
 
     #[cold]
@@ -253,10 +254,10 @@ impl Source for IoQueue {
     }
 
     #[inline(always)]
-    fn drain(&self, _right: &mut DrainRight<'_>, budget: Budget) -> Drain {
+    fn drain(queue: &mut DrainRight<'_, Self>, budget: Budget) -> Drain {
         let mut batch = Batch::new();
-        let found = self.collect(budget.get(), &mut batch);
-        if found == budget.get() && self.pending() {
+        let found = Self::collect(queue, budget.get(), &mut batch);
+        if found == budget.get() && queue.pending() {
             return Drain::More(found);
         }
         Drain::Drained(found)
@@ -321,22 +322,22 @@ impl HwQueue for Line<IoQueue> {
         if !self.pending() {
             return false;
         }
-        let collected = Line::poll(self, |queue, _right| {
+        let collected = Line::poll(self, |queue| {
             if !queue.enabled.load() {
                 return 0;
             }
-            queue.collect(u32::MAX, batch)
+            IoQueue::collect(queue, u32::MAX, batch)
         });
         collected.is_some_and(|found| found > 0)
     }
 
     fn reap(&self) {
         // Without a limit there are none left.
-        let _ = self.exclusive(|queue, right| queue.drain(right, Budget::UNLIMITED));
+        let _ = self.exclusive(|queue| queue.drain(Budget::UNLIMITED));
     }
 
     fn forget(&self) {
-        self.exclusive(|queue, _right| queue.pending.clear());
+        self.exclusive(|queue| Pending::clear(queue));
     }
 
     fn submit_event(&self) {

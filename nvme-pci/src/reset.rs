@@ -168,7 +168,7 @@ pub(crate) fn stop_queue(queue: Pin<&Line<IoQueue>>) {
         queue.pause();
         // A line that is not moderated has no pause. In any case this waits for a handler that
         // found the queue enabled, and may be about to ring its doorbell.
-        queue.exclusive(|_, _| ());
+        queue.exclusive(|_| ());
     }
 }
 

@@ -113,7 +113,7 @@ impl<S: Source> Line<S> {
     ) -> impl PinInit<Self, Error> {
         // INVARIANT: No request, no handler, and the poller is idle.
         try_pin_init!(Self {
-            moderator: Moderator::new(choice),
+            moderator: Moderator::of_line(choice),
             source <- source,
             platform <- LinePlatform::new(&Self::CALLBACKS),
             requested: Atomic::new(false),
@@ -360,24 +360,24 @@ impl<S: Source> Line<S> {
     /// locked out.
     ///
     /// May sleep, but `f` must not. For time-outs and for reaping; works with or without a request.
-    pub fn exclusive<R>(&self, f: impl FnOnce(&S, &mut DrainRight<'_>) -> R) -> R {
+    pub fn exclusive<R>(&self, f: impl FnOnce(&mut DrainRight<'_, S>) -> R) -> R {
         let lifecycle = self.lifecycle.lock();
         if lifecycle.is_some() {
             return self.moderator.exclusive(&self.source, &self.platform, f);
         }
         self.platform
-            .locked(|| f(&self.source, &mut DrainRight::new()))
+            .locked(|| f(&mut DrainRight::new(&self.source)))
     }
 
     /// Runs `f` as the only drainer of a line without an interrupt, for queues that are polled.
     ///
     /// Softirq or task; does not sleep, and neither may `f`. `None` if the line is requested.
-    pub fn poll<R>(&self, f: impl FnOnce(&S, &mut DrainRight<'_>) -> R) -> Option<R> {
+    pub fn poll<R>(&self, f: impl FnOnce(&mut DrainRight<'_, S>) -> R) -> Option<R> {
         self.platform.locked(|| {
             if self.requested.load(Relaxed) {
                 return None;
             }
-            Some(f(&self.source, &mut DrainRight::new()))
+            Some(f(&mut DrainRight::new(&self.source)))
         })
     }
 }

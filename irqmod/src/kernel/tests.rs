@@ -130,14 +130,14 @@ impl Source for Queue {
         self.waiting() != 0
     }
 
-    fn drain(&self, _right: &mut DrainRight<'_>, budget: Budget) -> Drain {
-        if self.draining.xchg(true, Acquire) {
-            self.broken.store(true, Relaxed);
+    fn drain(queue: &mut DrainRight<'_, Self>, budget: Budget) -> Drain {
+        if queue.draining.xchg(true, Acquire) {
+            queue.broken.store(true, Relaxed);
         }
-        let waiting = self.waiting();
+        let waiting = queue.waiting();
         let found = waiting.min(budget.get());
-        self.drained.fetch_add(found, Release);
-        self.draining.store(false, Release);
+        queue.drained.fetch_add(found, Release);
+        queue.draining.store(false, Release);
         if found == waiting {
             Drain::Drained(found)
         } else {
@@ -297,7 +297,7 @@ mod tests {
             // The interrupt comes before its completion.
             irq.raise();
             line.post(3);
-            let found = line.exclusive(|queue, right| queue.drain(right, Budget::UNLIMITED));
+            let found = line.exclusive(|queue| queue.drain(Budget::UNLIMITED));
             assert!(found.found() == 3 || line.gets_empty());
             assert_eq!(line.waiting(), 0);
             assert!(serves(&line, &irq));
@@ -355,7 +355,7 @@ mod tests {
             irq.raise();
             assert_eq!(line.waiting(), 1);
             assert_eq!(
-                line.poll(|queue, right| queue.drain(right, Budget::POLL_DEFAULT).found()),
+                line.poll(|queue| queue.drain(Budget::POLL_DEFAULT).found()),
                 Some(1)
             );
             drop(line);

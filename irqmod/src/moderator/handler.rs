@@ -17,10 +17,7 @@ use crate::{
         Memory as _,
         Policy, //
     },
-    source::{
-        DrainRight,
-        Source, //
-    },
+    source::Source,
     state::Claim,
     time::Instant,
     verdict::{
@@ -120,8 +117,7 @@ impl<'a, C: Policy, S: Source, P: Platform> Handler<'a, C, S, P> {
     }
 
     fn drain(&self, budget: Budget) -> Drain {
-        let right = &mut DrainRight::new();
-        self.moderator.drain(self.source, right, budget)
+        self.moderator.drain(self.source, budget)
     }
 
     /// The policy did not say at once to drain.

@@ -99,22 +99,22 @@ impl Source for Queue {
         self.endless.load(Relaxed) || self.waiting() != 0
     }
 
-    fn drain(&self, _: &mut DrainRight<'_>, budget: Budget) -> Drain {
-        assert!(!self.draining.swap(true, Relaxed), "a second drainer");
-        let found = if self.endless.load(Relaxed) {
+    fn drain(queue: &mut DrainRight<'_, Self>, budget: Budget) -> Drain {
+        assert!(!queue.draining.swap(true, Relaxed), "a second drainer");
+        let found = if queue.endless.load(Relaxed) {
             budget.get()
         } else {
-            self.waiting().min(budget.get())
+            queue.waiting().min(budget.get())
         };
-        let left = self.waiting().saturating_sub(found);
-        self.waiting.store(left, Relaxed);
-        self.drained.fetch_add(found, Relaxed);
-        self.longest.fetch_max(found, Relaxed);
-        if found != 0 && self.reachable() {
-            self.doorbells.fetch_add(1, Relaxed);
+        let left = queue.waiting().saturating_sub(found);
+        queue.waiting.store(left, Relaxed);
+        queue.drained.fetch_add(found, Relaxed);
+        queue.longest.fetch_max(found, Relaxed);
+        if found != 0 && queue.reachable() {
+            queue.doorbells.fetch_add(1, Relaxed);
         }
-        self.draining.store(false, Relaxed);
-        if left != 0 || self.endless.load(Relaxed) {
+        queue.draining.store(false, Relaxed);
+        if left != 0 || queue.endless.load(Relaxed) {
             Drain::More(found)
         } else {
             Drain::Drained(found)
@@ -419,8 +419,8 @@ impl Rig {
     }
 
     pub fn exclusive(&self) -> u32 {
-        self.moderator.exclusive(&self.queue, self, |queue, right| {
-            queue.drain(right, Budget::UNLIMITED).found()
+        self.moderator.exclusive(&self.queue, self, |queue| {
+            queue.drain(Budget::UNLIMITED).found()
         })
     }
 

@@ -14,12 +14,14 @@ use crate::{
         Slot,
         Slots, //
     },
+    io_queue::IoQueue,
     nvme_core::{
         rings::Sqe,
         word::Word, //
     }, //
 };
 use core::ptr::NonNull;
+use irqmod::DrainRight;
 use kernel::{
     bindings,
     prelude::*, //
@@ -27,10 +29,14 @@ use kernel::{
 
 /// The requests of one queue that the device has.
 ///
+/// Anybody with a request may put it. What takes names the queue by the right to drain it, not the
+/// table: so it can't be the table of another queue, and nobody else takes from it now.
+///
 /// # Invariants
 ///
-/// While a slot is taken by an identifier other than [`CommandId::AEN`]'s, the entry of its tag in
-/// `requests` is the request that was put with it.
+/// - While a slot is taken, the entry of its tag in `requests` is the request that was put with it;
+///   null if it was the event.
+/// - Only a holder of the right to drain the queue whose `pending` this is empties slots.
 pub(crate) struct Pending {
     slots: Slots<KVVec<Slot>>,
     requests: KVVec<Word<*mut bindings::request>>,
@@ -56,9 +62,9 @@ impl Pending {
         })
     }
 
-    /// Forgets everything, for a new life of the queue.
-    pub(crate) fn clear(&self) {
-        self.slots.clear();
+    /// Forgets everything, for a new life of `queue`.
+    pub(crate) fn clear(queue: &mut DrainRight<'_, IoQueue>) {
+        queue.pending.slots.clear();
     }
 
     /// Notes `rq` as given to the device, and calls `push` with its command to really do so. Gives
@@ -69,37 +75,43 @@ impl Pending {
         let Some(entry) = self.requests.get(usize::from(cid.tag())) else {
             return Err(rq);
         };
-        // INVARIANT: the entry is written before the slot is taken (release), and the tag is the
-        // request's alone.
-        entry.store(rq.as_raw().as_ptr());
-        if !self.slots.put(cid) {
+        // INVARIANT: the entry is written while the slot is idle, before it is taken (release), and
+        // the tag is the request's alone.
+        let note = || entry.store(rq.as_raw().as_ptr());
+        if !self.slots.put_after(cid, note) {
             return Err(rq);
         }
         push(rq.command());
         Ok(())
     }
 
-    /// Takes back the request that the device names.
+    /// Takes back the request of `queue` that the device names.
     #[inline]
-    pub(crate) fn take(&self, cid: CommandId) -> Option<InFlight> {
-        if !self.slots.take(cid) {
+    pub(crate) fn take(queue: &mut DrainRight<'_, IoQueue>, cid: CommandId) -> Option<InFlight> {
+        let this = &queue.pending;
+        if !this.slots.take(cid) {
             return None;
         }
-        let entry = self.requests.get(usize::from(cid.tag()))?;
+        let entry = this.requests.get(usize::from(cid.tag()))?;
         let rq = NonNull::new(entry.load())?;
         // SAFETY: by the invariants this request was put with `cid`, and taking the slot makes it
-        // ours: a slot is taken once. Only the identifier of an event has no request, and that is
-        // not looked for here, see `take_event`.
+        // ours: nobody else empties slots of this table while we have the right to drain its queue.
         Some(unsafe { InFlight::from_raw(rq) })
     }
 
     /// Notes that the event request was given to the device. `false`: it has it.
     pub(crate) fn put_event(&self) -> bool {
-        self.slots.put(CommandId::AEN)
+        let Some(entry) = self.requests.get(usize::from(CommandId::AEN.tag())) else {
+            return false;
+        };
+        // INVARIANT: as in `put`; a tag that a request has is not idle.
+        let note = || entry.store(core::ptr::null_mut());
+        self.slots.put_after(CommandId::AEN, note)
     }
 
-    /// Takes the event request back.
-    pub(crate) fn take_event(&self) -> bool {
-        self.slots.take(CommandId::AEN)
+    /// Takes the event request of `queue` back.
+    #[inline]
+    pub(crate) fn take_event(queue: &mut DrainRight<'_, IoQueue>) -> bool {
+        queue.pending.slots.take(CommandId::AEN)
     }
 }

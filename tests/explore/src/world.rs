@@ -1307,8 +1307,8 @@ fn exclusive(moderator: &crate::irqmod::Moderator, peek: bool) {
         (true, Some(one)) => one,
         _ => Budget::UNLIMITED,
     };
-    moderator.exclusive(&Queue, &Machine, |queue, right| {
-        let _ = queue.drain(right, budget);
+    moderator.exclusive(&Queue, &Machine, |queue| {
+        let _ = queue.drain(budget);
     });
 }
 
@@ -1320,7 +1320,7 @@ impl Source for Queue {
         engine::step(Op::Pending) != 0
     }
 
-    fn drain(&self, _: &mut DrainRight<'_>, budget: Budget) -> Drain {
+    fn drain(_: &mut DrainRight<'_, Self>, budget: Budget) -> Drain {
         engine::step(Op::DrainBegin(budget.get()));
         let mut found = 0;
         loop {

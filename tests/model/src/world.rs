@@ -104,15 +104,15 @@ impl Source for Ring {
         self.tail.load(Acquire) != self.head.load(Relaxed)
     }
 
-    fn drain(&self, _: &mut DrainRight<'_>, budget: Budget) -> Drain {
+    fn drain(ring: &mut DrainRight<'_, Self>, budget: Budget) -> Drain {
         // The access is open for the whole drain: a second consumer is a failure of the model.
-        let body = self.body.get_mut();
+        let body = ring.body.get_mut();
         let mut found = 0;
-        while self.pending() {
-            if found == budget.get().min(self.most) {
+        while ring.pending() {
+            if found == budget.get().min(ring.most) {
                 return Drain::More(found);
             }
-            self.head.store(self.head.load(Relaxed) + 1, Relaxed);
+            ring.head.store(ring.head.load(Relaxed) + 1, Relaxed);
             found += 1;
         }
         drop(body);
@@ -374,16 +374,16 @@ impl World {
 
     /// A task drains a little, and leaves the rest.
     pub fn peek_exclusively(&self) {
-        self.moderator.exclusive(&self.ring, self, |ring, right| {
-            let _ = ring.drain(right, Budget::new(1).unwrap());
+        self.moderator.exclusive(&self.ring, self, |ring| {
+            let _ = ring.drain(Budget::new(1).unwrap());
         });
         self.exit();
     }
 
     /// A task drains until empty.
     pub fn drain_exclusively(&self) {
-        self.moderator.exclusive(&self.ring, self, |ring, right| {
-            while matches!(ring.drain(right, Budget::UNLIMITED), Drain::More(_)) {}
+        self.moderator.exclusive(&self.ring, self, |ring| {
+            while matches!(ring.drain(Budget::UNLIMITED), Drain::More(_)) {}
         });
         self.exit();
     }

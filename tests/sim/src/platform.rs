@@ -49,8 +49,8 @@ impl Source for LineQueue {
         core::with(|core| !core.line(self.0).posted.is_empty())
     }
 
-    fn drain(&self, _: &mut DrainRight<'_>, budget: Budget) -> Drain {
-        drain(self.0, budget)
+    fn drain(queue: &mut DrainRight<'_, Self>, budget: Budget) -> Drain {
+        drain(queue.0, budget)
     }
 
     fn in_flight(&self) -> Option<u32> {

@@ -11,7 +11,7 @@ impl Source for Queue {
         false
     }
 
-    fn drain(&self, _: &mut DrainRight<'_>, budget: Budget) -> Drain {
+    fn drain(_: &mut DrainRight<'_, Self>, budget: Budget) -> Drain {
         budget.get() //~ mismatched types
     }
 }

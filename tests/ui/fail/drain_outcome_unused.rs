@@ -4,6 +4,6 @@
 
 use irqmod::{Budget, DrainRight, Source};
 
-pub fn drain<S: Source>(source: &S, right: &mut DrainRight<'_>, budget: Budget) {
-    source.drain(right, budget); //~ More means that completions may be left in the queue
+pub fn drain<S: Source>(source: &mut DrainRight<'_, S>, budget: Budget) {
+    source.drain(budget); //~ More means that completions may be left in the queue
 }

@@ -5,6 +5,6 @@
 use core::marker::PhantomData;
 use irqmod::DrainRight;
 
-pub fn forged() -> DrainRight<'static> {
-    DrainRight(PhantomData) //~ cannot initialize a tuple struct which contains private fields
+pub fn forged<S>(source: &S) -> DrainRight<'_, S> {
+    DrainRight(source, PhantomData) //~ cannot initialize a tuple struct which contains private fields
 }

@@ -5,6 +5,6 @@
 use irqmod::{Budget, Drain, DrainRight, Moderator, Platform, Source};
 
 pub fn keep<S: Source, P: Platform>(moderator: &Moderator, source: &S, platform: &P) -> Drain {
-    let right = moderator.exclusive(source, platform, |_, right| right); //~ lifetime may not live long enough
-    source.drain(right, Budget::UNLIMITED)
+    let right = moderator.exclusive(source, platform, |right| right); //~ lifetime may not live long enough
+    right.drain(Budget::UNLIMITED)
 }

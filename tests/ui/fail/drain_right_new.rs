@@ -4,6 +4,6 @@
 
 use irqmod::DrainRight;
 
-pub fn forged() -> DrainRight<'static> {
-    DrainRight::new() //~ associated function `new` is private
+pub fn forged<S>(source: &S) -> DrainRight<'_, S> {
+    DrainRight::new(source) //~ associated function `new` is private
 }

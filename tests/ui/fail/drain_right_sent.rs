@@ -6,6 +6,6 @@ use irqmod::DrainRight;
 
 fn send<T: Send>(_: T) {}
 
-pub fn sent(right: &mut DrainRight<'_>) {
+pub fn sent<S: Sync>(right: &mut DrainRight<'_, S>) {
     send(right); //~ cannot be sent between threads safely
 }

@@ -18,7 +18,7 @@ impl Source for Queue {
         true
     }
 
-    fn drain(&self, _: &mut DrainRight<'_>, budget: Budget) -> Drain {
+    fn drain(_: &mut DrainRight<'_, Self>, budget: Budget) -> Drain {
         Drain::More(budget.get())
     }
 }
@@ -91,8 +91,8 @@ pub fn everything(m: &Moderator, pass: PollPass) -> (Handled, u32) {
     m.pause(&Queue, &Line);
     m.resume(&Queue, &Line);
     m.stop(&Queue, &Line);
-    m.exclusive(&Queue, &Line, |queue, right| {
-        queue.drain(right, Budget::UNLIMITED).found()
+    m.exclusive(&Queue, &Line, |queue| {
+        queue.drain(Budget::UNLIMITED).found()
     });
     (handled, work)
 }

@@ -22,8 +22,7 @@ use crate::{
 use irqmod::{
     Budget,
     Drain,
-    Platform,
-    Source, //
+    Platform, //
 };
 
 /// How often overdue requests are looked for.
@@ -160,7 +159,7 @@ fn request_again(line: &LineCode, f: impl FnOnce()) {
         if core::with(|core| core.plant) != Some(Plant::NoLook) {
             // Ends with a look.
             let (queue, platform) = (&line.queue, &line.platform);
-            line.moderator.exclusive(queue, platform, |_, _| ());
+            line.moderator.exclusive(queue, platform, |_| ());
         }
     });
 }
@@ -257,8 +256,8 @@ fn drain(line: &LineCode) {
     note(line.number, "drains as a task");
     with_lifecycle(line, || {
         line.moderator
-            .exclusive(&line.queue, &line.platform, |queue, right| {
-                while let Drain::More(_) = queue.drain(right, Budget::POLL_DEFAULT) {}
+            .exclusive(&line.queue, &line.platform, |queue| {
+                while let Drain::More(_) = queue.drain(Budget::POLL_DEFAULT) {}
             });
     });
 }
