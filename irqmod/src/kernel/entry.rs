@@ -154,7 +154,8 @@ unsafe fn hold_end<S: Source>(member: &Member) {
 unsafe fn wake<S: Source>(member: &Member) {
     // SAFETY: By the contract.
     let line = unsafe { &*line_of::<S>(LinePlatform::of_member(member)) };
-    line.platform.wake_thread(line.as_cookie());
+    // SAFETY: By the contract.
+    unsafe { line.platform.wake_thread(line.as_cookie()) };
 }
 
 impl<S: Source> Line<S> {

@@ -42,7 +42,8 @@ pub(super) fn arm(after: Span) {
 
 /// Tells the policy that nothing is held on this CPU. Any context.
 pub(super) fn forget() {
-    on_cpu(|cpu| cpu.timer.on_release());
+    // SAFETY: What the policy keeps knows nothing of where it is kept.
+    unsafe { on_cpu(|cpu| cpu.timer.on_release()) };
 }
 
 /// Starts the timer of this CPU. Interrupts off.
@@ -79,11 +80,18 @@ pub(super) fn end(this: &PerCpu) {
 }
 
 /// The timer of a CPU expires. Hardirq on that CPU.
+///
+/// # Safety
+///
+/// `timer` is the hold timer of a CPU.
 #[kernel::macros::export]
-extern "C" fn irqmod_cpu_on_hold_timer(timer: *mut bindings::hrtimer) -> bindings::hrtimer_restart {
-    // SAFETY: C calls this for the hold timer of a CPU.
+unsafe extern "C" fn irqmod_cpu_on_hold_timer(
+    timer: *mut bindings::hrtimer,
+) -> bindings::hrtimer_restart {
+    // SAFETY: By the contract.
     let this = unsafe { PerCpu::of_hold_timer(timer) };
-    match on_cpu(|cpu| cpu.timer.on_expiry(context::now())) {
+    // SAFETY: What the policy keeps knows nothing of where it is kept.
+    match unsafe { on_cpu(|cpu| cpu.timer.on_expiry(context::now())) } {
         Expiry::Release => {
             let lines = this.locked(|lists| lists.len(List::Held));
             // CAST: A number of lines.

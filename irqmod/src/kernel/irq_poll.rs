@@ -26,7 +26,7 @@ pub(super) type Callback = unsafe extern "C" fn(*mut bindings::irq_poll, c_int) 
 ///
 /// # Invariants
 ///
-/// `raw` is valid for C from the first [`Poller::init`] on, and nothing else is called before that.
+/// `raw` is valid for C from the first [`Poller::init`] on.
 #[pin_data]
 #[repr(transparent)]
 pub(super) struct Poller {
@@ -80,28 +80,42 @@ impl Poller {
     }
 
     /// Puts the instance on this CPU's list; any context.
-    pub(super) fn schedule(&self) {
-        // SAFETY: `raw` is initialised by the type invariant.
+    ///
+    /// # Safety
+    ///
+    /// The instance is initialised.
+    pub(super) unsafe fn schedule(&self) {
+        // SAFETY: By the contract.
         unsafe { bindings::irq_poll_sched(self.raw.get()) };
     }
 
     /// Takes the instance off the list of this CPU; only from its own callback.
-    pub(super) fn complete(&self) {
-        // SAFETY: `raw` is initialised by the type invariant; the caller holds the one pass of the
-        // callback, so that the instance is on this CPU's list.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the callback of the instance, and has not completed it.
+    pub(super) unsafe fn complete(&self) {
+        // SAFETY: By the contract the instance is on this CPU's list.
         unsafe { bindings::irq_poll_complete(self.raw.get()) };
     }
 
     /// Waits for the callback and blocks scheduling; task context, once until [`Poller::enable`].
-    pub(super) fn disable(&self) {
-        // SAFETY: `raw` is initialised by the type invariant; the caller may sleep.
+    ///
+    /// # Safety
+    ///
+    /// The instance is initialised.
+    pub(super) unsafe fn disable(&self) {
+        // SAFETY: By the contract; the caller may sleep.
         unsafe { bindings::irq_poll_disable(self.raw.get()) };
     }
 
-    /// Allows scheduling again; only after [`Poller::disable`].
-    pub(super) fn enable(&self) {
-        // SAFETY: `raw` is initialised by the type invariant, and disabled by the contract of this
-        // function.
+    /// Allows scheduling again.
+    ///
+    /// # Safety
+    ///
+    /// The instance is disabled by [`Poller::disable`].
+    pub(super) unsafe fn enable(&self) {
+        // SAFETY: By the contract.
         unsafe { bindings::irq_poll_enable(self.raw.get()) };
     }
 }

@@ -97,8 +97,7 @@ pub(super) fn can_silence(irq: u32) -> bool {
 ///
 /// # Invariants
 ///
-/// Between a [`Vector::set`] and the end of the request `irq` is the number of a requested line.
-/// All other methods but [`Vector::masks`] are only called in between.
+/// While the line is requested, `irq` is its number.
 pub(super) struct Vector {
     irq: Atomic<u32>,
     /// Masks of each mode since the line was requested. Written by the handler, which is not
@@ -130,16 +129,22 @@ impl Vector {
     }
 
     /// Disables the line once; handler.
-    pub(super) fn mask(&self, how: Mask) -> MaskToken {
+    ///
+    /// # Safety
+    ///
+    /// The line is requested.
+    pub(super) unsafe fn mask(&self, how: Mask) -> MaskToken {
         // CAST: The variant's number.
         trace::mask(self.irq(), how as u32);
         let count = match how {
             Mask::Nosync => {
-                self.disable_nosync();
+                // SAFETY: By the contract.
+                unsafe { self.disable_nosync() };
                 &self.nosync
             }
             Mask::Nowait => {
-                self.disable_nowait();
+                // SAFETY: By the contract.
+                unsafe { self.disable_nowait() };
                 &self.nowait
             }
         };
@@ -147,50 +152,74 @@ impl Vector {
         MaskToken::mint()
     }
 
-    fn disable_nosync(&self) {
-        // SAFETY: A requested line by the type invariant; callable from any context for MSI.
+    /// # Safety
+    ///
+    /// As [`Vector::mask`].
+    unsafe fn disable_nosync(&self) {
+        // SAFETY: A requested line by the contract; callable from any context for MSI.
         unsafe { bindings::disable_irq_nosync(self.irq()) };
     }
 
+    /// # Safety
+    ///
+    /// As [`Vector::mask`].
     #[cfg(CONFIG_GENERIC_IRQ_MASK_NOWAIT)]
-    fn disable_nowait(&self) {
-        // SAFETY: A requested line by the type invariant; callable from any context for MSI.
+    unsafe fn disable_nowait(&self) {
+        // SAFETY: A requested line by the contract; callable from any context for MSI.
         unsafe { bindings::disable_irq_nowait(self.irq()) };
     }
 
+    /// # Safety
+    ///
+    /// As [`Vector::mask`].
     #[cfg(not(CONFIG_GENERIC_IRQ_MASK_NOWAIT))]
-    fn disable_nowait(&self) {
-        self.disable_nosync();
+    unsafe fn disable_nowait(&self) {
+        // SAFETY: By the contract.
+        unsafe { self.disable_nosync() };
     }
 
     /// Disables the line once and joins its handler and thread; task context.
-    pub(super) fn mask_sync(&self) -> MaskToken {
+    ///
+    /// # Safety
+    ///
+    /// The line is requested.
+    pub(super) unsafe fn mask_sync(&self) -> MaskToken {
         trace::mask(self.irq(), trace::SYNC);
-        // SAFETY: A requested line by the type invariant; the caller may sleep and is not the
-        // handler.
+        // SAFETY: A requested line by the contract; the caller may sleep and is not the handler.
         unsafe { bindings::disable_irq(self.irq()) };
         MaskToken::mint()
     }
 
     /// Undoes the disable that `token` stands for; any context.
-    pub(super) fn unmask(&self, token: MaskToken) {
+    ///
+    /// # Safety
+    ///
+    /// The line is requested.
+    pub(super) unsafe fn unmask(&self, token: MaskToken) {
         trace::unmask(self.irq());
         token.redeem();
-        // SAFETY: A requested line by the type invariant, disabled once for the token.
+        // SAFETY: A requested line by the contract, disabled once for the token.
         unsafe { bindings::enable_irq(self.irq()) };
     }
 
     /// Wakes the thread of the handler with this cookie; any context. If the core runs handlers in
     /// threads, that is the one that the handler itself runs in.
-    pub(super) fn wake_thread(&self, cookie: *mut c_void) {
-        // SAFETY: A requested line by the type invariant; the cookie is only compared.
+    ///
+    /// # Safety
+    ///
+    /// The line is requested.
+    pub(super) unsafe fn wake_thread(&self, cookie: *mut c_void) {
+        // SAFETY: A requested line by the contract; the cookie is only compared.
         unsafe { bindings::irq_wake_thread(self.irq(), cookie) };
     }
 
     /// Joins handler and thread; task context.
-    pub(super) fn synchronize(&self) {
-        // SAFETY: A requested line by the type invariant; the caller may sleep and is not the
-        // handler.
+    ///
+    /// # Safety
+    ///
+    /// The line is requested.
+    pub(super) unsafe fn synchronize(&self) {
+        // SAFETY: A requested line by the contract; the caller may sleep and is not the handler.
         unsafe { bindings::synchronize_irq(self.irq()) };
     }
 

@@ -56,7 +56,7 @@ const PATIENCE: Delta = Delta::from_micros(50);
 /// # Invariants
 ///
 /// `node` is initialised. It is on a list of CPU `cpu` or on none, and changed under that CPU's
-/// lock.
+/// lock. `cpu` is the number of a possible CPU.
 #[pin_data]
 pub(super) struct Member {
     #[pin]
@@ -76,7 +76,7 @@ unsafe impl Sync for Member {}
 
 impl Member {
     pub(super) fn new(ops: &'static Ops) -> impl PinInit<Self> {
-        // INVARIANT: On no list.
+        // INVARIANT: On no list, and CPU 0 is what the kernel boots on.
         pin_init!(Self {
             node <- Opaque::ffi_init(|node| {
                 // SAFETY: Pinned memory, valid for writes.
@@ -109,8 +109,10 @@ impl Member {
         self.ops
     }
 
-    pub(super) fn set_cpu(&self, number: u32) {
-        self.cpu.store(number, Relaxed);
+    /// `cpu` is about to have the line on one of its lists.
+    pub(super) fn set_cpu(&self, cpu: &PerCpu) {
+        // INVARIANT: A CPU that has a `PerCpu` is possible.
+        self.cpu.store(cpu.number(), Relaxed);
     }
 
     /// Somebody goes on with the line, off the lists.
@@ -123,10 +125,15 @@ impl Member {
         self.busy.fetch_sub(1, Release);
     }
 
-    /// Puts the line on a list of this CPU, on behalf of the owner of its source. Any context.
+    /// Puts the line on a list of this CPU. Any context.
     ///
     /// Refuses while the CPU is not ready, and for a hold that no timer would end.
-    pub(super) fn join(&self, list: List) -> Result<(), NotReady> {
+    ///
+    /// # Safety
+    ///
+    /// The line is requested, and the caller acts for the owner of its source, who has not put it
+    /// on a list yet.
+    pub(super) unsafe fn join(&self, list: List) -> Result<(), NotReady> {
         PerCpu::with_this(|this| {
             this.locked(|lists| {
                 let ends = list == List::Served || hold::is_running(this);
@@ -134,9 +141,11 @@ impl Member {
                     return Err(NotReady);
                 }
                 let wakes = list == List::Served && lists.is_empty(list);
-                lists.push_back(list, self);
+                // SAFETY: By the contract; only an owner's line is on a list.
+                unsafe { lists.push_back(list, self) };
                 if wakes {
-                    serve::wake(lists);
+                    // SAFETY: Asked above, under the same lock.
+                    unsafe { serve::wake(lists) };
                 }
                 Ok(())
             })
@@ -145,12 +154,17 @@ impl Member {
 
     /// Takes the line off its list, or waits for who has taken it off. Task.
     ///
-    /// The caller has seen to it that nobody begins to [`join`](Self::join).
-    pub(super) fn leave(&self) {
+    /// # Safety
+    ///
+    /// Nobody begins to [`join`](Self::join) until this returns.
+    pub(super) unsafe fn leave(&self) {
         loop {
-            let cpu = PerCpu::of(self.cpu.load(Relaxed));
+            // SAFETY: Possible by the type invariant.
+            let cpu = unsafe { PerCpu::of(self.cpu.load(Relaxed)) };
             let busy = cpu.locked(|lists| {
-                lists.remove(self);
+                // SAFETY: By the type invariant, and by the contract `cpu` is still the one: who
+                // has the line off a list puts it back on the same CPU's.
+                unsafe { lists.remove(self) };
                 self.busy.load(Acquire) != 0
             });
             if !busy {

@@ -55,9 +55,13 @@ impl PerCpu {
         unsafe { &*raw.cast() }
     }
 
-    /// CPU `number`, which is possible.
-    pub(super) fn of(number: u32) -> &'static Self {
-        // SAFETY: All callers have the number of a possible CPU, from C.
+    /// CPU `number`.
+    ///
+    /// # Safety
+    ///
+    /// The CPU is possible.
+    pub(super) unsafe fn of(number: u32) -> &'static Self {
+        // SAFETY: By the contract.
         let raw = unsafe { bindings::irqmod_cpu_of(number) };
         // SAFETY: As the helper says.
         unsafe { Self::from_raw(raw) }
@@ -118,7 +122,12 @@ impl Lists<'_> {
         unsafe { (*self.0.raw.get()).ready }
     }
 
-    pub(super) fn set_ready(&self, ready: bool) {
+    /// Says whether the thread serves and the hold timer may run.
+    ///
+    /// # Safety
+    ///
+    /// A CPU that is ready has its thread.
+    pub(super) unsafe fn set_ready(&self, ready: bool) {
         // SAFETY: The lock is held.
         unsafe { (*self.0.raw.get()).ready = ready };
     }
@@ -161,24 +170,36 @@ impl Lists<'_> {
         lines
     }
 
-    /// Appends a line that is on no list.
-    pub(super) fn push_back(&self, list: List, member: &Member) {
-        member.set_cpu(self.0.number());
+    /// Appends a line.
+    ///
+    /// # Safety
+    ///
+    /// `member` is that of a requested line, and on no list.
+    pub(super) unsafe fn push_back(&self, list: List, member: &Member) {
+        member.set_cpu(self.0);
         // SAFETY: The lock is held; by the contract the entry is on no list, and a line leaves all
-        // lists before it goes.
+        // lists before its request ends.
         unsafe { bindings::list_add_tail(member.node(), self.head(list)) };
     }
 
     /// As [`push_back`](Self::push_back), but in front of all others.
-    pub(super) fn push_front(&self, list: List, member: &Member) {
-        member.set_cpu(self.0.number());
+    ///
+    /// # Safety
+    ///
+    /// As for [`push_back`](Self::push_back).
+    pub(super) unsafe fn push_front(&self, list: List, member: &Member) {
+        member.set_cpu(self.0);
         // SAFETY: As above.
         unsafe { bindings::irqmod_list_add(member.node(), self.head(list)) };
     }
 
     /// Takes `member` off its list, if it is on one.
-    pub(super) fn remove(&self, member: &Member) {
-        // SAFETY: The lock is held and it is the one of the CPU that the entry is on a list of.
+    ///
+    /// # Safety
+    ///
+    /// `member` is on no list of another CPU.
+    pub(super) unsafe fn remove(&self, member: &Member) {
+        // SAFETY: The lock is held, and by the contract it is the one of the entry's list.
         unsafe { bindings::irqmod_list_del_init(member.node()) };
     }
 
@@ -190,9 +211,10 @@ impl Lists<'_> {
         // SAFETY: The lock is held; what follows the anchor is the node of a member.
         let member = unsafe { Member::of_node((*self.head(list)).next) };
         // SAFETY: A line leaves all lists before it goes, which takes the lock.
-        self.remove(unsafe { member.as_ref() });
-        // SAFETY: As above.
-        unsafe { member.as_ref() }.acquire();
+        let taken = unsafe { member.as_ref() };
+        // SAFETY: It is on a list of this CPU.
+        unsafe { self.remove(taken) };
+        taken.acquire();
         Some(Taken(member))
     }
 }
@@ -212,13 +234,17 @@ impl Taken {
     }
 }
 
-/// Runs `f` on the policies' state of this CPU, interrupts off. Not recursive.
+/// Runs `f` on the policies' state of this CPU, interrupts off.
+///
+/// # Safety
+///
+/// `f` does not get here again.
 #[inline]
-pub(super) fn on_cpu<R>(f: impl FnOnce(&mut Cpu) -> R) -> R {
+pub(super) unsafe fn on_cpu<R>(f: impl FnOnce(&mut Cpu) -> R) -> R {
     PerCpu::with_this(|this| {
         let raw = this.raw.get();
-        // SAFETY: Set up as a `Cpu`. Interrupts are off, only this CPU gets here, and not
-        // recursively: nobody else has a reference.
+        // SAFETY: Set up as a `Cpu`. Interrupts are off, only this CPU gets here, and by the
+        // contract not recursively: nobody else has a reference.
         let cpu = unsafe { &mut *(&raw mut (*raw).policy).cast::<Cpu>() };
         let result = f(cpu);
         let glance = glance_of(cpu);
@@ -245,9 +271,14 @@ static_assertions::const_assert!(
 /// As much as C has for a [`Cpu`].
 const ROOM: [u64; 64] = [0; 64];
 
-/// Writes the state of a CPU that has seen no interrupt. Before a second CPU runs.
+/// Writes the state of a CPU that has seen no interrupt.
+///
+/// # Safety
+///
+/// `raw` is a part of the per-CPU variable, and nobody else uses it yet: a second CPU is still to
+/// come.
 #[kernel::macros::export]
-extern "C" fn irqmod_cpu_init(raw: *mut bindings::irqmod_cpu) {
-    // SAFETY: Room enough, and aligned, as asserted above; nobody else has it yet.
+unsafe extern "C" fn irqmod_cpu_init(raw: *mut bindings::irqmod_cpu) {
+    // SAFETY: Room enough, and aligned, as asserted above; nobody else has it by the contract.
     unsafe { (&raw mut (*raw).policy).cast::<Cpu>().write(Cpu::new()) };
 }

@@ -61,6 +61,10 @@ use crate::{
 };
 
 /// What one line has of the kernel.
+///
+/// As a [`Platform`] it is used while the line is requested, with its poller initialised: the line
+/// lets only then a moderator act ([`Line`](super::line::Line)), under its lifecycle lock or in what
+/// freeing the request joins. The proofs below say *requested* for that.
 #[pin_data]
 pub(super) struct LinePlatform {
     pub(super) vector: Vector,
@@ -143,21 +147,33 @@ impl LinePlatform {
     pub(super) unsafe fn poll(member: &Member) {
         // SAFETY: By the contract.
         let platform = unsafe { &*Self::of_member(member) };
-        platform.locked(|| platform.poller.schedule());
+        // SAFETY: By the contract; a line that is requested has its poller initialised.
+        platform.locked(|| unsafe { platform.poller.schedule() });
     }
 
     /// Wakes the thread of the handler with this cookie, or the handler where that runs in a thread.
-    pub(super) fn wake_thread(&self, cookie: *mut c_void) {
+    ///
+    /// # Safety
+    ///
+    /// The line is requested.
+    pub(super) unsafe fn wake_thread(&self, cookie: *mut c_void) {
         self.wake.store(true, Relaxed);
-        self.vector.wake_thread(cookie);
+        // SAFETY: By the contract.
+        unsafe { self.vector.wake_thread(cookie) };
     }
 
     /// Chooses where the interrupt thread may run; it is there when this returns. The thread does not
     /// run, and nobody wakes it; task context, may sleep.
-    pub(super) fn place_thread(&self, placement: Placement, cookie: *mut c_void) {
+    ///
+    /// # Safety
+    ///
+    /// The line is requested.
+    pub(super) unsafe fn place_thread(&self, placement: Placement, cookie: *mut c_void) {
         if self.place.choose(placement) {
-            self.wake_thread(cookie);
-            self.vector.synchronize();
+            // SAFETY: By the contract.
+            unsafe { self.wake_thread(cookie) };
+            // SAFETY: By the contract.
+            unsafe { self.vector.synchronize() };
         }
     }
 
@@ -168,15 +184,21 @@ impl LinePlatform {
     }
 
     /// Puts the line on a list of this CPU; the softirq poller stands in for one that is not ready.
-    fn join(&self, list: List) {
-        let Err(NotReady) = self.member.join(list) else {
+    ///
+    /// # Safety
+    ///
+    /// As [`Member::join`].
+    unsafe fn join(&self, list: List) {
+        // SAFETY: By the contract.
+        let Err(NotReady) = (unsafe { self.member.join(list) }) else {
             return;
         };
         match list {
             List::Held => hold::forget(),
             List::Served => serve::forget(),
         }
-        self.poller.schedule();
+        // SAFETY: Requested by the contract.
+        unsafe { self.poller.schedule() };
     }
 }
 
@@ -189,36 +211,43 @@ unsafe extern "C" fn on_timer(raw: *mut bindings::hrtimer) -> bindings::hrtimer_
     let timer = PollTimer::from_raw(raw);
     // SAFETY: By the contract the timer is a field of a platform, which joins it before it goes.
     let platform = unsafe { &*container_of!(timer, LinePlatform, timer) };
-    platform.poller.schedule();
+    // SAFETY: Requested: freeing the request joins the timer.
+    unsafe { platform.poller.schedule() };
     bindings::hrtimer_restart::HRTIMER_NORESTART
 }
 
 impl Platform for LinePlatform {
     fn mask(&self, how: Mask) -> MaskToken {
-        self.vector.mask(how)
+        // SAFETY: Requested.
+        unsafe { self.vector.mask(how) }
     }
 
     fn mask_sync(&self) -> MaskToken {
-        self.vector.mask_sync()
+        // SAFETY: Requested.
+        unsafe { self.vector.mask_sync() }
     }
 
     fn unmask(&self, token: MaskToken) {
-        self.vector.unmask(token);
+        // SAFETY: Requested.
+        unsafe { self.vector.unmask(token) };
     }
 
     fn synchronize(&self) {
-        self.vector.synchronize();
+        // SAFETY: Requested.
+        unsafe { self.vector.synchronize() };
     }
 
     fn defer(&self, to: Deferral) {
         match to {
-            // SAFETY: The member of a line that is requested, or nobody would defer.
+            // SAFETY: The member of a line that is requested.
             Deferral::Thread => unsafe { (self.member.ops().wake)(&self.member) },
-            Deferral::Softirq => self.poller.schedule(),
             Deferral::Work if self.work.schedule() => {}
-            Deferral::Work => self.poller.schedule(),
-            Deferral::Hold => self.join(List::Held),
-            Deferral::Cpu => self.join(List::Served),
+            // SAFETY: Requested.
+            Deferral::Softirq | Deferral::Work => unsafe { self.poller.schedule() },
+            // SAFETY: Requested, and the moderator defers for the owner, once until somebody goes on.
+            Deferral::Hold => unsafe { self.join(List::Held) },
+            // SAFETY: As above.
+            Deferral::Cpu => unsafe { self.join(List::Served) },
         }
     }
 
@@ -232,7 +261,8 @@ impl Platform for LinePlatform {
     }
 
     fn complete_poller(&self, pass: PollPass) -> PollEnd {
-        self.poller.complete();
+        // SAFETY: There is one pass for each call of the callback, which is used up here.
+        unsafe { self.poller.complete() };
         pass.completed()
     }
 
@@ -242,18 +272,22 @@ impl Platform for LinePlatform {
         // does not know yet that the line is paused, which has the lock.
         self.locked(|| ());
         // The poller may have woken the interrupt thread after that was joined.
-        self.vector.synchronize();
+        // SAFETY: Requested.
+        unsafe { self.vector.synchronize() };
         self.wake.store(false, Relaxed);
-        self.member.leave();
+        // SAFETY: As said above.
+        unsafe { self.member.leave() };
         self.work.cancel();
-        self.poller.disable();
+        // SAFETY: Requested.
+        unsafe { self.poller.disable() };
         // A poller that has completed may still be about to start the timer, under the lock.
         self.locked(|| ());
         self.timer.cancel();
     }
 
     fn enable_deferred(&self) {
-        self.poller.enable();
+        // SAFETY: The moderator enables what it has disabled by `join_deferred`.
+        unsafe { self.poller.enable() };
     }
 
     #[inline]
@@ -275,7 +309,8 @@ impl Platform for LinePlatform {
     }
 
     fn on_cpu<R>(&self, f: impl FnOnce(&mut Cpu) -> R) -> R {
-        on_cpu(f)
+        // SAFETY: The moderator passes what asks a policy, which knows no platform.
+        unsafe { on_cpu(f) }
     }
 
     #[inline]

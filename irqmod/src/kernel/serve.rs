@@ -24,6 +24,7 @@ use super::{
 };
 use crate::{
     moderator::Pass,
+    policy::Cpu,
     time::Span, //
 };
 
@@ -32,29 +33,45 @@ use crate::{
 /// guest, more looks leave nothing of the rest.
 const LOOK: Span = Span::from_micros(50);
 
-/// Wakes the thread of a CPU that is ready and has lines to serve now. Any context.
-pub(super) fn wake(lists: &Lists<'_>) {
-    // SAFETY: The CPU is ready, and the lock held: its thread exists, and takes the lock to change
-    // the first before it ends.
+/// Wakes the thread of a CPU that has lines to serve now. Any context.
+///
+/// # Safety
+///
+/// The CPU is ready.
+pub(super) unsafe fn wake(lists: &Lists<'_>) {
+    // SAFETY: Ready by the contract, and the lock held: the thread exists, and takes the lock to
+    // change the first before it ends.
     unsafe { bindings::wake_up_process(lists.thread()) };
 }
 
 /// Tells the policy that this CPU has nothing to serve. Any context.
 pub(super) fn forget() {
-    on_cpu(|cpu| cpu.ledger.leave(context::now()));
+    // SAFETY: The ledger knows nothing of where it is kept.
+    unsafe { on_cpu(|cpu| cpu.ledger.leave(context::now())) };
 }
 
 /// Whether the thread of CPU `number` has something to do. Preemption off.
+///
+/// # Safety
+///
+/// The CPU is possible.
 #[kernel::macros::export]
-extern "C" fn irqmod_cpu_should_serve(number: c_uint) -> c_int {
-    let has_lines = PerCpu::of(number).locked(|lists| !lists.is_empty(List::Served));
+unsafe extern "C" fn irqmod_cpu_should_serve(number: c_uint) -> c_int {
+    // SAFETY: By the contract.
+    let this = unsafe { PerCpu::of(number) };
+    let has_lines = this.locked(|lists| !lists.is_empty(List::Served));
     c_int::from(has_lines)
 }
 
-/// The thread of CPU `number` has something to do.
+/// The thread of CPU `number` has something to do. That thread, on its CPU.
+///
+/// # Safety
+///
+/// The CPU is possible.
 #[kernel::macros::export]
-extern "C" fn irqmod_cpu_serve(number: c_uint) {
-    let this = PerCpu::of(number);
+unsafe extern "C" fn irqmod_cpu_serve(number: c_uint) {
+    // SAFETY: By the contract.
+    let this = unsafe { PerCpu::of(number) };
     while serve(this) {}
 }
 
@@ -65,15 +82,18 @@ fn serve(this: &PerCpu) -> bool {
     };
     let member = taken.member();
     let began = context::now();
-    let budget = on_cpu(|cpu| cpu.ledger.piece());
+    // SAFETY: The ledger knows nothing of where it is kept.
+    let budget = unsafe { on_cpu(|cpu| cpu.ledger.piece()) };
     // SAFETY: A line that is requested, as it was on the list.
     let (pass, found) = unsafe { (member.ops().piece)(member, budget) };
     let now = context::now();
     let is_contended = is_contended();
-    let (rest, turn_is_over) = on_cpu(|cpu| {
+    let book = |cpu: &mut Cpu| {
         let rest = cpu.ledger.on_piece(began, now, found, is_contended);
         (rest, cpu.ledger.turn_is_over())
-    });
+    };
+    // SAFETY: As above.
+    let (rest, turn_is_over) = unsafe { on_cpu(book) };
     let rest = match (&pass, rest) {
         (Pass::Rest(span), None) => Some(*span),
         _ => rest,
@@ -96,7 +116,7 @@ fn serve(this: &PerCpu) -> bool {
 /// comes meanwhile would take it.
 fn leave_if_over(lists: &Lists<'_>) {
     if lists.is_empty(List::Served) {
-        on_cpu(|cpu| cpu.ledger.leave(context::now()));
+        forget();
     }
 }
 
@@ -108,9 +128,13 @@ fn go_on() -> bool {
 
 /// Keeps a line that is not finished.
 fn put_back(lists: &Lists<'_>, taken: Taken, pass: &Pass, turn_is_over: bool) {
+    let member = taken.member();
     match pass {
-        Pass::Again if !turn_is_over => lists.push_front(List::Served, taken.member()),
-        Pass::Again | Pass::Rest(_) => lists.push_back(List::Served, taken.member()),
+        // SAFETY: Its source is owned still, and nobody but who took the line off acts for the owner:
+        // it is on no list, and its request does not end before `end`.
+        Pass::Again if !turn_is_over => unsafe { lists.push_front(List::Served, member) },
+        // SAFETY: As above.
+        Pass::Again | Pass::Rest(_) => unsafe { lists.push_back(List::Served, member) },
         Pass::Done => (),
     }
     taken.end(lists);
@@ -138,16 +162,30 @@ fn is_contended() -> bool {
 }
 
 /// CPU `number` has come up. Its thread, on it.
+///
+/// # Safety
+///
+/// The CPU is possible, and `thread` is its thread, which does not end before the CPU is made
+/// offline.
 #[kernel::macros::export]
-extern "C" fn irqmod_cpu_online(number: c_uint) {
-    PerCpu::of(number).locked(|lists| lists.set_ready(true));
+unsafe extern "C" fn irqmod_cpu_online(number: c_uint) {
+    // SAFETY: By the contract.
+    let this = unsafe { PerCpu::of(number) };
+    // SAFETY: By the contract.
+    this.locked(|lists| unsafe { lists.set_ready(true) });
 }
 
 /// CPU `number` goes down, or its thread ends as there is none for another CPU. Its thread, on it.
+///
+/// # Safety
+///
+/// The CPU is possible.
 #[kernel::macros::export]
-extern "C" fn irqmod_cpu_offline(number: c_uint) {
-    let this = PerCpu::of(number);
-    this.locked(|lists| lists.set_ready(false));
+unsafe extern "C" fn irqmod_cpu_offline(number: c_uint) {
+    // SAFETY: By the contract.
+    let this = unsafe { PerCpu::of(number) };
+    // SAFETY: That it is not ready promises nothing.
+    this.locked(|lists| unsafe { lists.set_ready(false) });
     while let Some(taken) = this.locked(|lists| lists.take_first(List::Served)) {
         let member = taken.member();
         // SAFETY: A line that is requested, as it was on the list.

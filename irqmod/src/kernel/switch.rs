@@ -52,14 +52,16 @@ impl<S: Source> Line<S> {
             return Err(EOPNOTSUPP);
         }
         if self.is_paused() {
-            self.choose(choice);
+            // SAFETY: Requested, and whoever paused the line has joined them.
+            unsafe { self.choose(choice) };
             return Ok(());
         }
         if !self.source.reachable() {
             return Err(EAGAIN);
         }
         self.moderator.pause(&self.source, &self.platform);
-        self.choose(choice);
+        // SAFETY: Requested, and joined by the pause.
+        unsafe { self.choose(choice) };
         self.moderator.resume(&self.source, &self.platform);
         Ok(())
     }
@@ -68,14 +70,19 @@ impl<S: Source> Line<S> {
         self.moderator.snapshot().contains(Snapshot::PAUSED)
     }
 
-    /// Chooses for a line whose handler, thread and deferred contexts were joined.
-    fn choose(&self, choice: Choice) {
+    /// Chooses for a line that is paused.
+    ///
+    /// # Safety
+    ///
+    /// The line is requested, and its handler, thread and deferred contexts were joined.
+    unsafe fn choose(&self, choice: Choice) {
         self.moderator.set_choice(choice);
         trace::policy(self.platform.vector.irq(), choice.policy.number());
-        // SAFETY: The poller was joined.
+        // SAFETY: By the contract.
         unsafe { self.platform.poller.set_weight(choice.policy.budget()) };
         let placement = choice.policy.placement();
-        self.platform.place_thread(placement, self.as_cookie());
+        // SAFETY: Requested, by the contract.
+        unsafe { self.platform.place_thread(placement, self.as_cookie()) };
     }
 }
 
