@@ -875,8 +875,9 @@ impl Moderator {
         }
     }
 
-    /// Leaves the mask to the resume that follows the recovery of the device. Returns a token if
-    /// there is none to leave it to.
+    /// Leaves the mask in the state word, for the recovery of the device to end: by a pause and its
+    /// resume (without a pause, a resume does nothing), or with the request. Returns a token if one is
+    /// to be used up now: there is a mask already, or the device was recovered meanwhile.
     fn keep_unreachable<S: Source>(&self, source: &S, token: MaskToken) -> Option<MaskToken> {
         match self.state.transition_to_kept(token) {
             Deposit::Surplus(token) => Some(token),

@@ -89,7 +89,8 @@ pub trait Source: Send + Sync + Sized + 'static {
 
     /// Whether the device's registers may be touched (a PCI channel in its normal state).
     ///
-    /// Called in any context. While this is false, lines stay masked and nothing is deferred.
+    /// Called in any context. While this is false, a line that is masked stays masked, and nothing is
+    /// deferred. A line that is open stays open: to mask may be to write to the device.
     fn reachable(&self) -> bool {
         true
     }
