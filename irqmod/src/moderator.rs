@@ -26,6 +26,9 @@
 //! also of a poller that was completed early.
 
 mod handler;
+mod switch;
+
+pub use switch::Unreachable;
 
 use self::handler::Handler;
 use crate::{

@@ -8,6 +8,7 @@ mod common;
 
 use common::Rig;
 use irqmod::{
+    moderator::Unreachable,
     policy::{
         resched,
         Config, //
@@ -16,7 +17,10 @@ use irqmod::{
     Budget,
     Handled, //
 };
-use std::sync::atomic::Ordering::Relaxed;
+use std::{
+    cell::RefCell,
+    sync::atomic::Ordering::Relaxed, //
+};
 
 const OPEN: Snapshot = Snapshot::INIT;
 const OWNED: Snapshot = Snapshot::INIT.union(Snapshot::POLL).union(Snapshot::MASKED);
@@ -673,6 +677,89 @@ fn resume_while_unreachable_changes_nothing() {
     rig.resume();
     assert_eq!(rig.take_trace(), [""; 0]);
     assert_eq!(rig.moderator.snapshot(), PAUSED);
+}
+
+/// Recovery opens a line that a switch left paused, and all of it is served.
+fn recovers(rig: &Rig) {
+    rig.queue.set_reachable(true);
+    rig.resume();
+    rig.settle();
+    assert_eq!(rig.moderator.snapshot() & !Snapshot::HANDOFF, OPEN);
+    assert_eq!(rig.queue.waiting(), 0);
+    assert_eq!(rig.depth.get(), 0);
+}
+
+#[test]
+fn switch_of_a_line_in_use_is_in_force_when_it_returns() {
+    let rig = Rig::resched(2);
+    rig.latches.set(false);
+    *rig.on_mask.borrow_mut() = Some(Box::new(|rig| rig.queue.post(3)));
+    assert_eq!(rig.switch(Config::HARDIRQ), Ok(()));
+    assert_eq!(rig.moderator.choice().policy, Config::HARDIRQ);
+    rig.settle();
+    assert_eq!(rig.queue.waiting(), 0, "found without an interrupt");
+    assert_eq!(rig.depth.get(), 0);
+}
+
+#[test]
+fn switch_of_a_paused_line_leaves_it_paused() {
+    let rig = Rig::resched(2);
+    rig.pause();
+    rig.queue.set_reachable(false);
+    assert_eq!(rig.switch(Config::HARDIRQ), Ok(()));
+    assert_eq!(rig.moderator.snapshot(), PAUSED);
+    assert_eq!(rig.moderator.choice().policy, Config::HARDIRQ);
+    recovers(&rig);
+}
+
+#[test]
+fn switch_while_unreachable_changes_nothing() {
+    let rig = Rig::resched(2);
+    rig.queue.set_reachable(false);
+    let former = rig.moderator.choice();
+    assert_eq!(rig.switch(Config::HARDIRQ), Err(Unreachable));
+    assert_eq!(rig.moderator.choice(), former);
+    assert_eq!(rig.moderator.snapshot(), OPEN);
+    assert_eq!(rig.take_trace(), [""; 0]);
+}
+
+#[test]
+fn switch_that_the_device_does_not_outlast_keeps_the_former_choice() {
+    // At the mask of the pause, or already while the poller is joined.
+    for owned in [false, true] {
+        let rig = Rig::resched(2);
+        let former = rig.moderator.choice();
+        let goes: fn(&Rig) = |rig| {
+            rig.queue.post(1);
+            rig.queue.set_reachable(false);
+        };
+        if owned {
+            rig.queue.post(1);
+            rig.interrupt();
+            *rig.on_complete.borrow_mut() = Some(Box::new(goes));
+        } else {
+            *rig.on_mask.borrow_mut() = Some(Box::new(goes));
+        }
+        assert_eq!(rig.switch(Config::HARDIRQ), Err(Unreachable));
+        assert_eq!(rig.moderator.choice(), former, "not what is not in force");
+        assert_eq!(rig.moderator.snapshot(), PAUSED);
+        recovers(&rig);
+    }
+}
+
+#[test]
+fn switch_that_the_device_does_not_outlast_has_the_platform_follow_back() {
+    let rig = Rig::resched(2);
+    let (former, followed) = (rig.moderator.choice(), RefCell::new(Vec::new()));
+    let switched = rig
+        .moderator
+        .switch(&rig.queue, &rig, Config::HARDIRQ.into(), |choice| {
+            rig.queue.set_reachable(false);
+            followed.borrow_mut().push(choice);
+        });
+    assert_eq!(switched, Err(Unreachable));
+    assert_eq!(followed.take(), [Config::HARDIRQ.into(), former]);
+    recovers(&rig);
 }
 
 #[test]

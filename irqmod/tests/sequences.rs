@@ -63,7 +63,7 @@ enum Event {
     Stop,
     /// Stop, free and request again, perhaps with another policy.
     Request(Choice),
-    /// The same without freeing the line: pause, choose, resume.
+    /// Another policy without freeing the line.
     Switchover(Choice),
     Exclusive,
     Reachable(bool),
@@ -150,12 +150,6 @@ fn request(rig: &Rig, choice: Choice) {
     rig.request();
 }
 
-fn switch_over(rig: &Rig, choice: Choice) {
-    rig.pause();
-    rig.moderator.set_choice(choice);
-    rig.resume();
-}
-
 fn apply(rig: &Rig, event: Event) {
     match event {
         Event::Post(n) => rig.queue.post(n.into()),
@@ -177,7 +171,7 @@ fn apply(rig: &Rig, event: Event) {
         Event::Resume => rig.resume(),
         Event::Stop => rig.stop(),
         Event::Request(choice) => request(rig, choice),
-        Event::Switchover(choice) => switch_over(rig, choice),
+        Event::Switchover(choice) => drop(rig.switch(choice)),
         Event::Exclusive => drop(rig.exclusive()),
         Event::Reachable(reachable) => rig.queue.set_reachable(reachable),
         Event::Pressure(pressure) => rig.need_resched.set(pressure),

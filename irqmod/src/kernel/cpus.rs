@@ -16,6 +16,7 @@ use super::percpu::{
 };
 use crate::{
     ledger::View,
+    policy::Cpu,
     reason::micros,
     watch::Totals, //
 };
@@ -62,11 +63,13 @@ impl Row {
     unsafe extern "C" fn fill(raw: *mut c_void) {
         // SAFETY: By the contract.
         let row = unsafe { &mut *raw.cast::<Self>() };
-        on_cpu(|cpu| {
+        let look = |cpu: &mut Cpu| {
             row.ledger = cpu.ledger.view();
             row.totals = cpu.watch.totals();
             row.delay_ns = cpu.timer.delay().as_nanos();
-        });
+        };
+        // SAFETY: What is kept for a CPU knows nothing of where it is kept.
+        unsafe { on_cpu(look) };
         PerCpu::with_this(|this| {
             row.number = this.number();
             this.locked(|lists| {

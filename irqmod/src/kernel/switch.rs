@@ -9,6 +9,7 @@
 //! | paused                          | choose; resume makes use of it                             |
 //! | requested plainly               | refused: there is no policy                                |
 //! | unreachable                     | refused: nothing may be unmasked                           |
+//! | unreachable from the pause on   | as before, refused; stays paused until it is recovered     |
 //!
 //! A completion that is posted in between has no interrupt of its own: pause and resume keep it, or
 //! look.
@@ -25,10 +26,12 @@ use super::{
     trace, //
 };
 use crate::{
-    moderator::Moderator,
+    moderator::{
+        Moderator,
+        Unreachable, //
+    },
     policy::Choice,
-    source::Source,
-    state::Snapshot, //
+    source::Source, //
 };
 
 impl<S: Source> Line<S> {
@@ -38,8 +41,9 @@ impl<S: Source> Line<S> {
     ///
     /// # Errors
     ///
-    /// `EOPNOTSUPP` for a line that was requested plainly, `EAGAIN` while the device is
-    /// unreachable, `ENOMEM` if the policy needs more than there is.
+    /// `EOPNOTSUPP` for a line that was requested plainly, `EAGAIN` if the device is, or becomes,
+    /// unreachable, `ENOMEM` if the policy needs more than there is. The policy is as it was. A device
+    /// that becomes unreachable leaves the line paused, until the driver resumes it or requests it anew.
     pub fn set_policy(&self, choice: impl Into<Choice>) -> Result {
         let choice = choice.into();
         self.provide_for(&choice)?;
@@ -51,32 +55,19 @@ impl<S: Source> Line<S> {
         if !request.moderated {
             return Err(EOPNOTSUPP);
         }
-        if self.is_paused() {
-            // SAFETY: Requested, and whoever paused the line has joined them.
-            unsafe { self.choose(choice) };
-            return Ok(());
-        }
-        if !self.source.reachable() {
-            return Err(EAGAIN);
-        }
-        self.moderator.pause(&self.source, &self.platform);
-        // SAFETY: Requested, and joined by the pause.
-        unsafe { self.choose(choice) };
-        self.moderator.resume(&self.source, &self.platform);
-        Ok(())
+        // SAFETY: Requested, and paused, which has joined them.
+        let follow = |choice| unsafe { self.follow(choice) };
+        self.moderator
+            .switch(&self.source, &self.platform, choice, follow)
+            .map_err(|Unreachable| EAGAIN)
     }
 
-    fn is_paused(&self) -> bool {
-        self.moderator.snapshot().contains(Snapshot::PAUSED)
-    }
-
-    /// Chooses for a line that is paused.
+    /// Makes the platform follow the choice for a line that is paused.
     ///
     /// # Safety
     ///
     /// The line is requested, and its handler, thread and deferred contexts were joined.
-    unsafe fn choose(&self, choice: Choice) {
-        self.moderator.set_choice(choice);
+    unsafe fn follow(&self, choice: Choice) {
         trace::policy(self.platform.vector.irq(), choice.policy.number());
         // SAFETY: By the contract.
         unsafe { self.platform.poller.set_weight(choice.policy.budget()) };

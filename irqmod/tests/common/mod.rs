@@ -6,12 +6,14 @@
 
 use irqmod::{
     event::Event,
+    moderator::Unreachable,
     observation::Glance,
     policy::{
         hardirq,
         resched,
         threaded,
         timer::Expiry,
+        Choice,
         Config,
         Cpu,
         Mask, //
@@ -403,6 +405,15 @@ impl Rig {
 
     pub fn resume(&self) {
         self.moderator.resume(&self.queue, self);
+    }
+
+    /// Chooses anew for a line in use; its thread and poller are not there while it does.
+    pub fn switch(&self, choice: impl Into<Choice>) -> Result<(), Unreachable> {
+        self.moderator
+            .switch(&self.queue, self, choice.into(), |choice| {
+                assert!(!self.is_deferred(), "not joined");
+                assert_eq!(self.moderator.choice(), choice);
+            })
     }
 
     pub fn stop(&self) {
