@@ -136,6 +136,10 @@ pub trait Policy: Copy {
     /// and on a CPU that is not ready.
     const HOME: Option<Deferral> = None;
 
+    /// Whether it keeps lines masked for a while: their list is the CPU's, and only in use where the
+    /// CPU has its completion thread, which empties it when the CPU goes.
+    const HOLDS: bool = false;
+
     /// What it remembers of a line from one question to the next.
     type Line: Memory;
 
@@ -418,7 +422,7 @@ impl Config {
 
     /// Whether the line needs the completion threads of CPUs.
     pub fn wants_cpu(&self) -> bool {
-        with_policy!(self.kind(), P => P::HOME == Some(Deferral::Cpu))
+        with_policy!(self.kind(), P => P::HOLDS || P::HOME == Some(Deferral::Cpu))
     }
 
     /// What it looks at before it acts.

@@ -750,3 +750,12 @@ fn pause_at_each_point() {
         common::pause_at_each_point(|| Rig::parsed(text));
     }
 }
+
+#[test]
+fn timer_brings_the_lists_of_the_cpus() {
+    let wants = |text| irqmod::params::parse(text).unwrap().policy.wants_cpu();
+    assert!(wants("timer"));
+    assert!(wants("timer:delay_us=100,push=1"));
+    assert!(wants("fair"));
+    assert!(!wants("hardirq") && !wants("resched") && !wants("threaded"));
+}

@@ -413,6 +413,7 @@ impl Policy for Config {
             default: 1,
         },
     ];
+    const HOLDS: bool = true;
     type Line = Line;
 
     fn from_values(values: &Values) -> Result<Self, Conflict> {

@@ -232,9 +232,18 @@ fn expect(rig: &mut Rig, command: &str, events: &[&str]) -> Result<()> {
         None => Ok(()),
         Some(event) => Err(fail(
             &format!("trace: {command}"),
-            format!("no {event} among {}:\n{}", seen.len(), seen.join("\n")),
+            format!(
+                "no {event} among {}, the last are\n{}",
+                seen.len(),
+                last(&seen)
+            ),
         )),
     }
+}
+
+/// The end of a trace, which may have thousands of lines.
+fn last(trace: &[String]) -> String {
+    trace[trace.len().saturating_sub(20)..].join("\n")
 }
 
 /// Each mask is followed by a deferral, polls, the hand-back and the unmask. Returns how often.
