@@ -74,7 +74,7 @@ pub(crate) fn lines() -> Rc<[LineCode]> {
     LINES.with_borrow(Rc::clone)
 }
 
-pub(crate) use task::REST_STEP;
+pub(crate) use task::LOOK;
 
 type Coroutine = Generator<'static, (), ()>;
 

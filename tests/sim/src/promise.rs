@@ -4,7 +4,7 @@
 
 use crate::{
     check::Promises,
-    context::REST_STEP,
+    context::LOOK,
     fault::Faults,
     machine::Mask,
     run::Driver,
@@ -115,7 +115,7 @@ impl Bound<'_> {
     }
 
     /// What `fair` leaves to those who want the CPU all the time, of 1,000 parts: its rests, without
-    /// the looks of the thread that rests, and of each break what is left between two interrupts.
+    /// the look of the thread that rests and its end, and of each break what is left between two interrupts.
     fn share(&self) -> Option<u32> {
         let Config::Fair(fair) = self.choice.policy else {
             return None;
@@ -126,7 +126,8 @@ impl Bound<'_> {
         let entry = costs.interrupt + costs.doorbell;
         let kept = 1_000 - 1_000 * entry / Ledger::BREAK.as_nanos();
         let look = costs.interrupt + 2 * costs.switch;
-        let slept = 1_000 - 1_000 * look / REST_STEP;
+        let looks = 1 + Ns::from(rest > LOOK);
+        let slept = 1_000 - (1_000 * looks * look).div_ceil(rest).min(1_000);
         u32::try_from(rest * kept * slept / (work + rest) / 1_000).ok()
     }
 

@@ -29,8 +29,8 @@ use irqmod::{
 
 /// What the stopper takes.
 const STOPPER: Ns = 2_000;
-/// How often a completion thread that rests looks whether somebody still wants its CPU.
-pub(crate) const REST_STEP: Ns = 50_000;
+/// After how much of its rest a completion thread looks, once, whether somebody still wants its CPU.
+pub(crate) const LOOK: Ns = 50_000;
 /// What a hog takes at a time.
 const HOG: Ns = 1_000_000;
 
@@ -174,15 +174,13 @@ fn park(cpu: u32, lines: &[LineCode]) {
     }
 }
 
-/// Sleeps. A CPU that nobody else wants ends it early; a line that joins the list does not.
+/// Sleeps. To park, or a CPU that nobody else wants, ends it early; a line that joins does not.
 fn rest_for(cpu: u32, time: Ns) {
-    let end = core::with(|core| core.now + time);
-    while let Some(left) = core::with(|core| end.checked_sub(core.now)) {
-        sleep(left.min(REST_STEP));
-        let brief = core::with(|core| core.plant) == Some(Plant::RestsBriefly);
-        let parks = core::with(|core| core.cpus[cpu as usize].parking);
-        if brief || parks || core::with(|core| core.is_alone(cpu)) {
-            return;
-        }
+    let until_look = time.min(LOOK);
+    sleep(until_look);
+    let brief = core::with(|core| core.plant) == Some(Plant::RestsBriefly);
+    let parks = core::with(|core| core.cpus[cpu as usize].parking);
+    if !brief && !parks && !core::with(|core| core.is_alone(cpu)) {
+        sleep(time - until_look);
     }
 }
