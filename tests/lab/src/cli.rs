@@ -89,13 +89,13 @@ pub(crate) struct VmArgs {
     #[command(flatten)]
     pub(crate) kernel: KernelArgs,
     /// Number of CPUs.
-    #[arg(long, default_value_t = 2)]
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=16))]
     pub(crate) cpus: u32,
     /// Memory in MiB.
-    #[arg(long, default_value_t = 2048)]
+    #[arg(long, default_value_t = 2048, value_parser = clap::value_parser!(u32).range(512..=16_384))]
     pub(crate) memory: u32,
     /// Number of NVMe controllers with a 1 GiB disk each.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=8))]
     pub(crate) disks: u32,
     /// More words for the kernel's command line.
     #[arg(long, value_name = "WORDS", default_value = "")]
@@ -105,6 +105,7 @@ pub(crate) struct VmArgs {
     pub(crate) virtual_time: bool,
     /// Stop the command after this many seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 600)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(crate) limit: u64,
     /// The command: its words, put together with spaces, are run by the guest's shell (like ssh
     /// does); its standard input is empty. Its exit code becomes that of the lab, which is 125 if
@@ -122,5 +123,21 @@ mod tests {
     #[test]
     fn words_are_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_guest_that_can_not_be_is_refused_with_the_range() {
+        for (words, range) in [
+            (["--cpus", "0"], "1..=16"),
+            (["--cpus", "17"], "1..=16"),
+            (["--memory", "1"], "512..=16384"),
+            (["--disks", "99"], "0..=8"),
+            (["--limit", "0"], "1..=86400"),
+        ] {
+            let words = ["lab", "vm"].into_iter().chain(words).chain(["--", "true"]);
+            let error = Cli::try_parse_from(words).err().expect("it is refused");
+            let error = error.to_string();
+            assert!(error.contains(range), "{error}");
+        }
     }
 }
