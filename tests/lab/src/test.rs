@@ -194,7 +194,9 @@ const EXTRA: &[&str] = &[
     "threadirqs-overflow",
     "threadirqs-rate",
     "weight-resched-budget-64",
-    "switch-late-qd128",
+    "switch-late-",
+    "debug-timeouts-resched",
+    "replug-hardirq",
 ];
 
 #[derive(Serialize)]
