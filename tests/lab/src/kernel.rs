@@ -36,7 +36,7 @@ use std::{
 
 pub(crate) use crate::cli::Flavour;
 
-/// What a kernel is made from, apart from its source.
+/// What a kernel is made from, apart from its source and its configuration.
 const INPUTS: &[&str] = &[
     "irqmod/src",
     "nvme-pci/src",
@@ -45,9 +45,6 @@ const INPUTS: &[&str] = &[
     "kbuild/patches",
     "kbuild/integrate",
     "kbuild/integration",
-    "kbuild/kernel.config",
-    "kbuild/debug.config",
-    "kbuild/kasan.config",
     "Cargo.lock",
 ];
 
@@ -166,7 +163,7 @@ fn key(lab: &Lab, flavour: Flavour, source: &Source, toolchain: &Toolchain) -> R
         key.stamps(tree)?;
     }
     key.part(toolchain.versions().as_bytes());
-    for input in INPUTS {
+    for input in INPUTS.iter().chain(flavour.fragments()) {
         key.path(&lab.root, Path::new(input))?;
     }
     Ok(format!("{}-{}", flavour.name(), key.name()))
