@@ -50,7 +50,6 @@ use crate::{
         threaded,
         with_policy,
         Choice,
-        Config,
         Kind,
         Memory as _,
         Policy,
@@ -542,7 +541,7 @@ impl Moderator {
 
     /// The interrupt thread was woken, or the work item runs. Thread.
     pub fn on_thread<S: Source, P: Platform>(&self, source: &S, platform: &P) -> Handled {
-        let context = thread_of(&self.choice().policy);
+        let context = thread_of(Choice::kind_of(self.chosen()));
         loop {
             let budget = self.choice().policy.budget();
             match self.piece(source, platform, budget, context).0 {
@@ -895,8 +894,8 @@ impl Moderator {
 }
 
 /// The context of who was deferred to as a thread: no policy has both.
-fn thread_of(policy: &Config) -> Context {
-    if policy.wants_work() {
+fn thread_of(kind: Kind) -> Context {
+    if with_policy!(kind, C => C::WORK) {
         Context::Work
     } else {
         Context::Thread

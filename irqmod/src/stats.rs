@@ -7,6 +7,8 @@
 //! wrap at the machine word, and are read without stopping anyone.
 
 use crate::sync::{
+    bump,
+    raise,
     Counter,
     Relaxed, //
 };
@@ -23,12 +25,6 @@ pub struct Stats {
     completions: Counter,
     completions_max: Counter,
     pauses: Counter,
-}
-
-/// Adds to a counter whose only writer is the caller.
-#[inline]
-fn bump(counter: &Counter, by: usize) {
-    counter.store(counter.load(Relaxed).wrapping_add(by), Relaxed);
 }
 
 impl Stats {
@@ -82,12 +78,8 @@ impl Stats {
     /// The one who drained, before it gives the right to drain up.
     #[inline]
     pub(crate) fn on_drain(&self, found: u32) {
-        // A machine word has at least 32 bits wherever the kernel runs.
-        let found = usize::try_from(found).unwrap_or(usize::MAX);
         bump(&self.completions, found);
-        if found > self.completions_max.load(Relaxed) {
-            self.completions_max.store(found, Relaxed);
-        }
+        raise(&self.completions_max, found);
     }
 
     /// Life cycle only, which the caller serialises.

@@ -53,9 +53,23 @@ impl<const N: usize> Words<N> {
     }
 }
 
-/// A word of 32 bits in a machine word, which has at least that many.
+/// Adds to a counter whose only writer is the caller.
+#[inline]
+pub(crate) fn bump(counter: &Counter, by: u32) {
+    counter.store(counter.load(Relaxed).wrapping_add(widen(by)), Relaxed);
+}
+
+/// Makes a counter at least `value`; its only writer is the caller.
+#[inline]
+pub(crate) fn raise(counter: &Counter, value: u32) {
+    if widen(value) > counter.load(Relaxed) {
+        counter.store(widen(value), Relaxed);
+    }
+}
+
+/// A word of 32 bits in a machine word, which has at least that many wherever the kernel runs.
 #[inline(always)]
-const fn widen(word: u32) -> usize {
+pub(crate) const fn widen(word: u32) -> usize {
     // CAST: See above.
     word as usize
 }

@@ -12,6 +12,9 @@ use crate::{
         Reason, //
     },
     sync::{
+        bump,
+        raise,
+        widen,
         Counter,
         Relaxed, //
     },
@@ -87,23 +90,9 @@ pub fn bucket_start(bucket: usize) -> u32 {
 /// Most [`Condition`]s that a policy has.
 pub const MAX_CONDITIONS: usize = 5;
 
-/// Adds one to a counter whose only writer is the caller.
-fn count(counter: &Counter) {
-    counter.store(counter.load(Relaxed).wrapping_add(1), Relaxed);
-}
-
-/// Makes a counter at least `value`; its only writer is the caller.
-fn raise(counter: &Counter, value: u32) {
-    // CAST: A machine word has at least 32 bits wherever the kernel runs.
-    let value = value as usize;
-    if value > counter.load(Relaxed) {
-        counter.store(value, Relaxed);
-    }
-}
-
-/// A number that was stored from 32 bits.
+/// The number in a counter that is never added to.
 fn word(counter: &Counter) -> u32 {
-    // CAST: See above.
+    // CAST: Stored from 32 bits.
     counter.load(Relaxed) as u32
 }
 
@@ -152,14 +141,14 @@ impl Watch {
         if let Some(of) = self.found.get(context as usize) {
             raise(&of.max, found);
             if let Some(counter) = of.buckets.get(bucket(found)) {
-                count(counter);
+                bump(counter, 1);
             }
         }
     }
 
     /// The handler deferred its source.
     pub(crate) fn on_acted(&self) {
-        count(&self.acted);
+        bump(&self.acted, 1);
     }
 
     /// The handler left its line open, also for this reason.
@@ -167,11 +156,10 @@ impl Watch {
         let Some(unmet) = self.unmet.get(reason.condition) else {
             return;
         };
-        count(&unmet.times);
+        bump(&unmet.times, 1);
         raise(&unmet.most, reason.measured);
-        // CAST: Widens, or keeps.
-        unmet.measured.store(reason.measured as usize, Relaxed);
-        unmet.threshold.store(reason.threshold as usize, Relaxed);
+        unmet.measured.store(widen(reason.measured), Relaxed);
+        unmet.threshold.store(widen(reason.threshold), Relaxed);
     }
 
     /// Another policy, with other conditions. Nobody counts meanwhile.

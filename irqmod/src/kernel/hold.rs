@@ -60,14 +60,17 @@ fn start(this: &PerCpu, after: Span) {
     };
 }
 
-/// Unmasks all lines that this CPU holds. Interrupts off, or no line joins any more.
-fn release_all(this: &PerCpu) {
+/// Unmasks all lines that this CPU holds, and says how many. Interrupts off, or no line joins any more.
+fn release_all(this: &PerCpu) -> u32 {
+    let mut lines = 0;
     while let Some(taken) = this.locked(|lists| lists.take_first(List::Held)) {
         let member = taken.member();
         // SAFETY: A line that is requested, as it was on the list.
         unsafe { (member.ops().hold_end)(member) };
         this.locked(|lists| taken.end(lists));
+        lines += 1;
     }
+    lines
 }
 
 /// The CPU is going down, and not ready any more: stops the timer and releases what it holds. Task,
@@ -75,7 +78,9 @@ fn release_all(this: &PerCpu) {
 pub(super) fn end(this: &PerCpu) {
     // SAFETY: Set up with the CPU, whose lock is not held.
     unsafe { bindings::hrtimer_cancel(this.hold_timer()) };
-    PerCpu::with_this(release_all);
+    PerCpu::with_this(|this| {
+        release_all(this);
+    });
     forget();
 }
 
@@ -93,10 +98,8 @@ unsafe extern "C" fn irqmod_cpu_on_hold_timer(
     // SAFETY: What the policy keeps knows nothing of where it is kept.
     match unsafe { on_cpu(|cpu| cpu.timer.on_expiry(context::now())) } {
         Expiry::Release => {
-            let lines = this.locked(|lists| lists.len(List::Held));
-            // CAST: A number of lines.
-            trace::timer_expire(lines as u32);
-            release_all(this);
+            let lines = release_all(this);
+            trace::timer_expire(lines);
         }
         Expiry::Push(span) => {
             trace::timer_push(span);

@@ -102,18 +102,23 @@ impl<'a, C: Policy, S: Source, P: Platform> Handler<'a, C, S, P> {
 
     /// Counts why the line was left open.
     fn explain(&self, began: Instant, line: &C::Line, cpu: &Cpu) {
-        let seen = Observation {
-            glance: self.glance,
-            began,
-            now: self.platform.now(),
-            switches: self.platform.switches(),
-            in_flight: self.source.in_flight(),
-        };
+        let seen = self.observe(began, self.platform.now());
         let watch = &self.moderator.watch;
         self.policy
             .why(&seen, self.found, line, cpu, &mut |reason| {
                 watch.on_reason(reason);
             });
+    }
+
+    /// A closer look than the glance.
+    fn observe(&self, began: Instant, now: Instant) -> Observation {
+        Observation {
+            glance: self.glance,
+            began,
+            now,
+            switches: self.platform.switches(),
+            in_flight: self.source.in_flight(),
+        }
     }
 
     fn drain(&self, budget: Budget) -> Drain {
@@ -228,13 +233,7 @@ impl<'a, C: Policy, S: Source, P: Platform> Handler<'a, C, S, P> {
             self.began
         };
         self.began = now;
-        let seen = Observation {
-            glance: self.glance,
-            began,
-            now,
-            switches: self.platform.switches(),
-            in_flight: self.source.in_flight(),
-        };
+        let seen = self.observe(began, now);
         let policy = &self.policy;
         self.moderator
             .with_memory::<C, _>(|line| self.platform.on_cpu(|cpu| ask(policy, &seen, line, cpu)))
