@@ -107,6 +107,7 @@ fn vm_command(lab: &Lab, args: &VmArgs) -> Result<ExitCode> {
         lab.would(&format!("boot a guest and run in it: {command}"));
         return Ok(ExitCode::SUCCESS);
     }
+    lab.say("boot a guest ...");
     let mut guest = vm.boot(lab, &kernel)?;
     for note in guest.notes() {
         lab.say(&format!("note: {note}"));

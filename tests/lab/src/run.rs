@@ -112,8 +112,11 @@ fn nothing(args: &RunArgs) -> String {
 
 /// What a dry run prints.
 fn tell(lab: &Lab, plan: &Plan, out: &Path) {
+    let (mut guests, mut load_ms) = (0, 0);
     for (row, repeat) in plan.order() {
         let key = &plan.rows[row];
+        guests += 1;
+        load_ms += plan.ms(key.workload);
         lab.would(&format!(
             "boot a guest in virtual time for {key}, repeat {}, load {} ms, kernel words `{}`",
             repeat + 1,
@@ -121,6 +124,10 @@ fn tell(lab: &Lab, plan: &Plan, out: &Path) {
             boot::cmdline(key.workload, true)
         ));
     }
+    lab.would(&format!(
+        "boot {guests} guests in all, with {} s of load",
+        load_ms.div_ceil(1000)
+    ));
     lab.would(&format!(
         "write results.json and index.html to {}",
         out.display()
