@@ -8,6 +8,7 @@ use crate::{
         Metric,
         Row, //
     },
+    promise,
     run::{
         run,
         Driver, //
@@ -110,8 +111,27 @@ pub struct Cell {
     pub policy: String,
     /// What became of it.
     pub status: Status,
+    /// The longest wait of a task that `fair` promises on the machine. Unit: nanoseconds.
+    pub promised_ns: Option<Ns>,
     /// The run.
     pub report: Report,
+}
+
+impl Cell {
+    /// Whether tasks ran, and none waited for longer than `fair` promises.
+    pub fn is_safe(&self) -> bool {
+        let waited = self.report.totals.wait_max_ns;
+        self.status == Status::Pass && self.promised_ns.is_none_or(|most| waited <= most)
+    }
+
+    /// Its status as in tables.
+    pub fn text(&self) -> &'static str {
+        if self.status == Status::Pass && !self.is_safe() {
+            "late"
+        } else {
+            self.status.text()
+        }
+    }
 }
 
 /// How to run.
@@ -150,6 +170,7 @@ impl Plan {
             machine: scenario.machine.name.clone(),
             policy: policy.into(),
             status: Status::of(&report),
+            promised_ns: promise::longest_wait(&scenario.machine, &scenario.load),
             report,
         })
     }
@@ -250,7 +271,7 @@ fn claim(fair: &Cell, cells: &[Cell]) -> Claim {
         let rivals = cells
             .iter()
             .filter(|cell| cell.machine == fair.machine && cell.policy != CLAIMANT)
-            .filter(|cell| cell.status == Status::Pass && allowed(&cell.policy));
+            .filter(|cell| cell.is_safe() && allowed(&cell.policy));
         rivals.max_by_key(|cell| cell.report.iops)
     };
     let part = |best: &Cell| fair.report.iops as f64 / best.report.iops.max(1) as f64;
@@ -261,7 +282,7 @@ fn claim(fair: &Cell, cells: &[Cell]) -> Claim {
         best: all.map(|best| best.policy.clone()),
         near_part: near.map(part),
         near: near.map(|best| best.policy.clone()),
-        ok: fair.status == Status::Pass && all.is_none_or(|best| part(best) >= CLAIM),
+        ok: fair.is_safe() && all.is_none_or(|best| part(best) >= CLAIM),
     }
 }
 
@@ -398,6 +419,16 @@ mod tests {
         assert!(claims(&cells)[0].ok);
         // And who starves its tasks has no claim.
         cells[2].status = Status::Stall;
+        assert!(!claims(&cells)[0].ok);
+        cells[2].status = Status::Pass;
+        // Nor is who lets them wait for longer than is promised.
+        cells[1].report.iops = 4_000;
+        assert!(!claims(&cells)[0].ok);
+        let promised = cells[1].promised_ns.expect("a promise");
+        assert_eq!(cells[1].text(), "pass");
+        cells[1].report.totals.wait_max_ns = promised + 1;
+        assert_eq!((cells[1].text(), claims(&cells)[0].ok), ("late", true));
+        cells[2].report.totals.wait_max_ns = promised + 1;
         assert!(!claims(&cells)[0].ok);
     }
 

@@ -52,6 +52,12 @@ pub(crate) fn of(
     }
 }
 
+/// The longest wait of a task that `fair` with its defaults promises on a machine.
+pub(crate) fn longest_wait(machine: &Machine, load: &Workload) -> Option<Ns> {
+    let fair = Driver::parse("fair").ok()?;
+    of(fair, &[], machine, load, &Faults::default()).wait
+}
+
 struct Bound<'a> {
     choice: Choice,
     machine: &'a Machine,

@@ -231,7 +231,7 @@ fn cell(cell: &Cell) -> Vec<String> {
     vec![
         cell.machine.clone(),
         cell.policy.clone(),
-        cell.status.text().into(),
+        cell.text().into(),
         number(Metric::KiloIops, 1),
         number(Metric::Mean, 1),
         number(Metric::P99, 1),
