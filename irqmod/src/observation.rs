@@ -33,6 +33,20 @@ impl Glance {
     }
 }
 
+bitflags! {
+    /// What a policy looks at in the [`Observation`] of a handler, beside the glance: nothing else is
+    /// gathered for it.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct Looks: u32 {
+        /// [`Observation::began`] and [`Observation::now`].
+        const CLOCK = 1 << 0;
+        /// [`Observation::switches`].
+        const SWITCHES = 1 << 1;
+        /// [`Observation::in_flight`].
+        const IN_FLIGHT = 1 << 2;
+    }
+}
+
 /// A closer look, which costs a clock read and more: made only for a policy that asks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Observation {

@@ -28,6 +28,7 @@ use crate::{
     ledger::Ledger,
     observation::{
         Glance,
+        Looks,
         Observation, //
     },
     reason::{
@@ -167,6 +168,18 @@ pub trait Policy: Copy {
         _cpu: &mut Cpu,
     ) -> Verdict {
         Verdict::Drain(self.budget())
+    }
+
+    /// Whether [`weigh_interrupt`](Self::weigh_interrupt) and [`weigh_drained`](Self::weigh_drained)
+    /// look at what is kept of the CPU, which needs interrupts off. Otherwise they are given that of a CPU
+    /// that has seen nothing.
+    const OF_CPU: bool = false;
+
+    /// What [`weigh_drained`](Self::weigh_drained) looks at after this drain, and
+    /// [`weigh_interrupt`](Self::weigh_interrupt) before one, where nothing was found yet; the rest of
+    /// their observation is empty.
+    fn looks(&self, _line: &Self::Line, _drain: Drain) -> Looks {
+        Looks::empty()
     }
 
     /// Decides after a drain in the handler; [`None`] asks for

@@ -10,6 +10,7 @@ use common::Rig;
 use irqmod::{
     observation::{
         Glance,
+        Looks,
         Observation, //
     },
     policy::{
@@ -60,6 +61,8 @@ struct Bench {
     config: Config,
     line: Line,
     now: u64,
+    /// What the last interrupt looked at.
+    looks: Looks,
 }
 
 impl Bench {
@@ -68,6 +71,7 @@ impl Bench {
             config,
             line: Line::default(),
             now: 1,
+            looks: Looks::empty(),
         };
         assert_eq!(
             bench.interrupt(Drained(1)),
@@ -95,8 +99,15 @@ impl Bench {
         result
     }
 
+    /// As the moderator: only what the policy looks at is gathered.
     fn interrupt(&mut self, drain: Drain) -> After {
-        self.with(|config, seen, line| config.weigh_drained(seen, drain, line, &mut Cpu::new()))
+        self.looks = self.config.looks(&self.line, drain);
+        let blind = Observation::default();
+        let clock = self.looks.contains(Looks::CLOCK);
+        self.with(|config, seen, line| {
+            let seen = if clock { seen } else { &blind };
+            config.weigh_drained(seen, drain, line, &mut Cpu::new())
+        })
     }
 
     fn pass(&mut self, drain: Drain) -> Next {
@@ -123,6 +134,16 @@ impl Bench {
         }
         panic!("polls for ever");
     }
+}
+
+#[test]
+fn clock_is_read_where_a_window_begins_or_ends() {
+    let mut bench = Bench::new(default());
+    assert_eq!(bench.looks, Looks::CLOCK, "begins");
+    let _ = bench.interrupt(Drained(WINDOW - 1));
+    assert_eq!(bench.looks, Looks::empty(), "counts");
+    let _ = bench.interrupt(Drained(1));
+    assert_eq!(bench.looks, Looks::CLOCK, "ends");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use super::{
 use crate::{
     observation::{
         Glance,
+        Looks,
         Observation, //
     },
     platform::Platform,
@@ -102,7 +103,7 @@ impl<'a, C: Policy, S: Source, P: Platform> Handler<'a, C, S, P> {
 
     /// Counts why the line was left open.
     fn explain(&self, began: Instant, line: &C::Line, cpu: &Cpu) {
-        let seen = self.observe(began, self.platform.now());
+        let seen = self.observe(Looks::all(), began, self.platform.now());
         let watch = &self.moderator.watch;
         self.policy
             .why(&seen, self.found, line, cpu, &mut |reason| {
@@ -111,14 +112,21 @@ impl<'a, C: Policy, S: Source, P: Platform> Handler<'a, C, S, P> {
     }
 
     /// A closer look than the glance.
-    fn observe(&self, began: Instant, now: Instant) -> Observation {
-        Observation {
+    #[inline(always)]
+    fn observe(&self, looks: Looks, began: Instant, now: Instant) -> Observation {
+        let mut seen = Observation {
             glance: self.glance,
             began,
             now,
-            switches: self.platform.switches(),
-            in_flight: self.source.in_flight(),
+            ..Observation::default()
+        };
+        if looks.contains(Looks::SWITCHES) {
+            seen.switches = self.platform.switches();
         }
+        if looks.contains(Looks::IN_FLIGHT) {
+            seen.in_flight = self.source.in_flight();
+        }
+        seen
     }
 
     fn drain(&self, budget: Budget) -> Drain {
@@ -129,7 +137,9 @@ impl<'a, C: Policy, S: Source, P: Platform> Handler<'a, C, S, P> {
     #[inline(never)]
     pub(super) fn decide(&mut self, verdict: Option<Verdict>) -> Handled {
         let verdict = verdict.unwrap_or_else(|| {
-            self.weigh(|policy, seen, line, cpu| policy.weigh_interrupt(seen, line, cpu))
+            self.weigh(Drain::Drained(0), |policy, seen, line, cpu| {
+                policy.weigh_interrupt(seen, line, cpu)
+            })
         });
         match verdict {
             Verdict::Drain(budget) => {
@@ -153,7 +163,9 @@ impl<'a, C: Policy, S: Source, P: Platform> Handler<'a, C, S, P> {
 
     fn weighed(&mut self, after: Option<After>, drain: Drain) -> After {
         after.unwrap_or_else(|| {
-            self.weigh(|policy, seen, line, cpu| policy.weigh_drained(seen, drain, line, cpu))
+            self.weigh(drain, |policy, seen, line, cpu| {
+                policy.weigh_drained(seen, drain, line, cpu)
+            })
         })
     }
 
@@ -224,19 +236,32 @@ impl<'a, C: Policy, S: Source, P: Platform> Handler<'a, C, S, P> {
         }
     }
 
-    /// Asks the policy with a closer look.
-    fn weigh<R>(&mut self, ask: impl FnOnce(&C, &Observation, &mut C::Line, &mut Cpu) -> R) -> R {
-        let now = self.platform.now();
-        let began = if self.began == Instant::ZERO {
-            now
-        } else {
-            self.began
-        };
-        self.began = now;
-        let seen = self.observe(began, now);
-        let policy = &self.policy;
-        self.moderator
-            .with_memory::<C, _>(|line| self.platform.on_cpu(|cpu| ask(policy, &seen, line, cpu)))
+    /// Asks the policy with a closer look, after this drain.
+    fn weigh<R>(
+        &mut self,
+        drain: Drain,
+        ask: impl FnOnce(&C, &Observation, &mut C::Line, &mut Cpu) -> R,
+    ) -> R {
+        self.moderator.with_memory::<C, _>(|line| {
+            let looks = self.policy.looks(line, drain);
+            let mut now = Instant::ZERO;
+            if looks.contains(Looks::CLOCK) {
+                now = self.platform.now();
+            }
+            let began = if self.began == Instant::ZERO {
+                now
+            } else {
+                self.began
+            };
+            self.began = now;
+            let seen = self.observe(looks, began, now);
+            if C::OF_CPU {
+                self.platform
+                    .on_cpu(|cpu| ask(&self.policy, &seen, line, cpu))
+            } else {
+                ask(&self.policy, &seen, line, &mut Cpu::new())
+            }
+        })
     }
 }
 

@@ -29,6 +29,7 @@ use crate::{
     },
     observation::{
         Glance,
+        Looks,
         Observation, //
     },
     reason::{
@@ -125,6 +126,7 @@ impl Policy for Config {
     const NAME: &'static str = "fair";
     const KEYS: &'static [Key] = &[SHARE, WINDOW];
     const HOME: Option<Deferral> = Some(Deferral::Cpu);
+    const OF_CPU: bool = true;
     type Line = ();
 
     /// Not checked again, because the handler comes through here.
@@ -141,6 +143,10 @@ impl Policy for Config {
     }
 
     const LIGHT: Option<Budget> = Some(LIGHT);
+
+    fn looks(&self, (): &(), _: Drain) -> Looks {
+        Looks::CLOCK
+    }
 
     #[inline]
     fn on_interrupt(&self, _: Glance) -> Option<Verdict> {

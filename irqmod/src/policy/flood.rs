@@ -39,6 +39,7 @@ use super::{
 use crate::{
     observation::{
         Glance,
+        Looks,
         Observation, //
     },
     reason::{micros, ratio, Condition, Reason, BUDGET, IDLE},
@@ -162,6 +163,7 @@ impl Policy for Config {
     ];
     const WORK: bool = true;
     const HOME: Option<Deferral> = Some(Deferral::Work);
+    const OF_CPU: bool = true;
     type Line = ();
 
     fn from_values(values: &Values) -> Result<Self, Conflict> {
@@ -185,6 +187,10 @@ impl Policy for Config {
             0,
             0,
         ]
+    }
+
+    fn looks(&self, (): &(), _: Drain) -> Looks {
+        Looks::CLOCK.union(Looks::SWITCHES)
     }
 
     /// An idle CPU is not starved, and looks at no clock: it has to switch tasks to be busy again.

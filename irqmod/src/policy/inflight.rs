@@ -38,6 +38,7 @@ use super::{
 use crate::{
     observation::{
         Glance,
+        Looks,
         Observation, //
     },
     reason::{Condition, Reason, BUDGET, EMPTY},
@@ -171,6 +172,10 @@ impl Policy for Config {
             0,
             0,
         ]
+    }
+
+    fn looks(&self, _: &Line, _: Drain) -> Looks {
+        Looks::IN_FLIGHT
     }
 
     fn on_interrupt(&self, _: Glance) -> Option<Verdict> {

@@ -38,6 +38,7 @@ use super::{
 use crate::{
     observation::{
         Glance,
+        Looks,
         Observation, //
     },
     reason::{ratio, Condition, Reason, EMPTY},
@@ -281,6 +282,16 @@ impl Policy for Config {
             0,
             0,
         ]
+    }
+
+    /// Within a window it only counts.
+    fn looks(&self, line: &Line, drain: Drain) -> Looks {
+        let found = line.found.saturating_add(drain.found());
+        if found < self.window && line.began != Instant::ZERO && !line.polling {
+            Looks::empty()
+        } else {
+            Looks::CLOCK
+        }
     }
 
     fn on_interrupt(&self, _: Glance) -> Option<Verdict> {

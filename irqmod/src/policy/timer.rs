@@ -61,6 +61,7 @@ use super::{
 use crate::{
     observation::{
         Glance,
+        Looks,
         Observation, //
     },
     reason::{
@@ -414,6 +415,7 @@ impl Policy for Config {
         },
     ];
     const HOLDS: bool = true;
+    const OF_CPU: bool = true;
     type Line = Line;
 
     fn from_values(values: &Values) -> Result<Self, Conflict> {
@@ -441,6 +443,10 @@ impl Policy for Config {
             self.increase_divisor,
             self.push.into(),
         ]
+    }
+
+    fn looks(&self, _: &Line, _: Drain) -> Looks {
+        Looks::CLOCK.union(Looks::IN_FLIGHT)
     }
 
     /// In a forced interrupt thread nothing is held, as it may be moved between the list of a CPU and

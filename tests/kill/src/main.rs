@@ -35,7 +35,7 @@ include!("../../model/bugs.rs");
 include!("../../model/plant.rs");
 
 /// A check that runs longer than this hangs.
-const PATIENCE: Duration = Duration::from_secs(900);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// States of each scenario that the explorer looks at.
 const STATES: &str = "10000";
