@@ -555,6 +555,27 @@ fn tear_08_no_mask_and_no_doorbell_while_unreachable() {
 }
 
 #[test]
+fn tear_08_line_of_a_device_that_goes_while_it_is_held_stays_masked() {
+    let rig = Rig::parsed("timer:push=0");
+    rig.queue.post(1);
+    rig.interrupt();
+    assert!(rig.held.get());
+    rig.queue.set_reachable(false);
+    rig.expire();
+    assert_eq!(rig.depth.get(), 1, "of the hold");
+}
+
+#[test]
+fn tear_08_line_of_a_device_that_goes_while_it_is_polled_stays_masked() {
+    let rig = Rig::resched(256);
+    rig.queue.post(1);
+    rig.interrupt();
+    *rig.on_complete.borrow_mut() = Some(Box::new(|rig| rig.queue.set_reachable(false)));
+    rig.poll();
+    assert_eq!(rig.depth.get(), 1, "of the deferral");
+}
+
+#[test]
 fn tear_11_an_interrupt_at_every_step_of_a_request() {
     for config in [
         Config::HARDIRQ,

@@ -61,6 +61,8 @@ pub struct Queue {
     in_flight: AtomicU32,
     /// Completions drained so far.
     pub drained: AtomicU32,
+    /// Drains so far.
+    drains: AtomicU32,
     /// Doorbell writes so far.
     pub doorbells: AtomicU32,
     /// Longest single drain.
@@ -103,6 +105,8 @@ impl Source for Queue {
 
     fn drain(queue: &mut DrainRight<'_, Self>, budget: Budget) -> Drain {
         assert!(!queue.draining.swap(true, Relaxed), "a second drainer");
+        let drains = queue.drains.fetch_add(1, Relaxed);
+        assert!(drains < MOST_DRAINS, "drains an endless queue without end");
         let found = if queue.endless.load(Relaxed) {
             budget.get()
         } else {
@@ -132,6 +136,9 @@ impl Source for Queue {
         !self.unreachable.load(Relaxed)
     }
 }
+
+/// More than any test needs.
+const MOST_DRAINS: u32 = 1_000_000;
 
 /// Something that happens in the middle of a call of the moderator.
 type Hook = Box<dyn FnOnce(&Rig)>;
