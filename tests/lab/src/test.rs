@@ -195,6 +195,7 @@ const EXTRA: &[&str] = &[
     "threadirqs-rate",
     "weight-resched-budget-64",
     "switch-late-",
+    "many24",
     "debug-timeouts-resched",
     "replug-hardirq",
 ];

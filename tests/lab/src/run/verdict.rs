@@ -44,7 +44,6 @@ const OPEN: &[(Workload, &str, &str)] = &[
     (Workload::Qd1, "rate", "the mean latency"),
     (Workload::Storm, "flood", "serves CPU 0"),
     (Workload::Dense, "fair", "no request takes"),
-    (Workload::Hot24, "timer", "starves CPU 0"),
 ];
 /// Two runs in virtual time may differ by this much.
 const AGREE_PERCENT: f64 = 1.0;
@@ -205,12 +204,12 @@ fn dense(rows: &[Row], row: &Row) -> Vec<Check> {
     .collect()
 }
 
-/// As in the field: whatever looks at one source only does not see it.
+/// As in the field: whatever looks at one source only does not see it. A timer without push would fail,
+/// too, if what waits at its end were left to the handlers, as it was in the field; here softirqs have it.
 fn many(row: &Row) -> Vec<Check> {
     match row.policy_name() {
         "hardirq" | "rate" => vec![starves(row)],
-        "timer" if key(row, "push") == Some(0) => vec![starves(row)],
-        "resched" | "threaded" | "fair" => vec![serves(row, None)],
+        "resched" | "threaded" | "fair" | "timer" => vec![serves(row, None)],
         _ => Vec::new(),
     }
 }
@@ -385,7 +384,7 @@ pub(crate) mod tests {
     };
 
     /// How many claims there are of [`good`].
-    pub(crate) const CLAIMS: usize = 38;
+    pub(crate) const CLAIMS: usize = 40;
 
     /// Results as they should be, from which each test takes something away.
     pub(crate) fn good() -> Vec<Row> {
@@ -419,7 +418,9 @@ pub(crate) mod tests {
             (Synthetic, Edu, "fair", Pass, 69_200.0, 3.0),
             (Hot24, Edu, "hardirq", Stall, 70_000.0, 4000.0),
             (Hot24, Edu, "resched", Pass, 70_000.0, 400.0),
-            (Hot24, Edu, "timer:push=0", Stall, 70_000.0, 4000.0),
+            (Hot24, Edu, "threaded", Pass, 69_000.0, 950.0),
+            (Hot24, Edu, "fair", Pass, 69_000.0, 14.0),
+            (Hot24, Edu, "timer:push=0", Pass, 63_000.0, 37.0),
             (Hot24, Edu, "rate", Stall, 70_000.0, 4000.0),
         ]
         .map(row)
@@ -516,7 +517,6 @@ pub(crate) mod tests {
             "storm rust hardirq",
             "synthetic edu hardirq",
             "hot24 edu hardirq",
-            "hot24 edu timer:push=0",
             "hot24 edu rate",
         ] {
             let what = planted_one(name, |r| {
@@ -566,6 +566,9 @@ pub(crate) mod tests {
             "synthetic edu resched",
             "synthetic edu threaded",
             "hot24 edu resched",
+            "hot24 edu threaded",
+            "hot24 edu fair",
+            "hot24 edu timer:push=0",
         ] {
             let what = planted_one(name, |r| r.status = Status::SoftLockup);
             assert!(what.starts_with(name), "{what}");

@@ -43,13 +43,13 @@ pub(crate) enum Driver {
 /// What is compared in every run.
 const CORE: &[&str] = &["hardirq", "resched", "threaded", "fair"];
 
-/// Where single sources are small: those that look at a CPU, and two of those that can't.
+/// Where single sources are small: those that look at a CPU or leave it in time, and those that do neither.
 const MANY: &[&str] = &[
     "hardirq",
     "resched",
     "threaded",
     "fair",
-    "timer:delay_us=100,push=0",
+    "timer:push=0",
     "rate",
 ];
 
