@@ -11,6 +11,7 @@ use super::rig::{
     POLICIES, //
 };
 use crate::{
+    disk::Disk,
     failure::{
         Failure,
         Result, //
@@ -35,6 +36,9 @@ pub(crate) fn all() -> Vec<Case> {
     }
     let about = "what a parameter does not allow is refused, with a line that says what is";
     all.push(Case::new("params", &["HRT-04"], about, refused_parameters));
+    let about =
+        "devices have policies of their own, by the same parameter; what is wrong changes nothing";
+    all.push(Case::new("devices", &["HRT-04"], about, devices));
     for driver in [Driver::C, POLICIES[1]] {
         let name = format!("busy-module-{}", driver.name());
         let about = "the module of an open, mounted or swapped-to disk can't be unloaded";
@@ -145,6 +149,77 @@ fn refused(rig: &mut Rig, load: &str, parameter: &str, error: &str, told: &str) 
         output.text.trim()
     );
     Err(Failure::new(load, cause).log(rig.guest.console_path()))
+}
+
+/// Wrong choices for a device `X`, and what the log has to say.
+const WRONG: &[(&str, &str, &str)] = &[
+    ("fair;X=nonsense", INVALID, "unknown policy 'nonsense'"),
+    ("fair;X=resched:budget=257", RANGE, "allowed: 1..=256"),
+    ("fair;X=fair;X=hardirq", INVALID, "given twice"),
+    ("fair;=hardirq", INVALID, "'' is not the name of a device"),
+    ("fair;X", INVALID, "unknown policy ''"),
+    (";X=fair", INVALID, "unknown policy ''"),
+];
+
+/// Of two disks the second one has a policy of its own: when the module is loaded, and after a reset by
+/// what was written meanwhile.
+fn devices(context: &Context<'_>) -> Result<Outcome> {
+    let disks = ["d0", "d1"].map(|id| Disk::null(id, 1 << 30).set("dbcs", "off"));
+    let mut rig = Plan::with_disks("devices", POLICIES[0], disks, None).start(context)?;
+    rig.sh("wait_disk /dev/nvme1n1")?;
+    let own = rig.sh("address nvme1")?.trim().to_owned();
+    rig.sh("rmmod nvme_rust")?;
+    let parameter = "/sys/module/nvme_rust/parameters/irq_policy";
+    let choices = format!("overflow:budget=9;{own}=resched:budget=17");
+    // The device's number is by who was faster, its address is not.
+    rig.sh(&format!(
+        "insmod /lib/modules/nvme-rust.ko claim_all=1 'irq_policy={choices}' && wait_disk && wait_disk /dev/nvme1n1"
+    ))?;
+    have(&mut rig, &own, "overflow:budget=9", "resched:budget=17")?;
+    for (text, error, told) in WRONG {
+        let text = text.replace('X', &own);
+        rig.sh("dmesg -c > /dev/null")?;
+        let output = rig
+            .guest
+            .run(&format!("echo '{text}' > {parameter}"), LIMIT)?;
+        let log = rig.sh("dmesg | grep '] irqmod: \\|] nvme_rust: \\|] irq_policy'")?;
+        let kept = rig.sh(&format!("cat {parameter}"))?;
+        let refused = output.code != 0 && output.text.contains(error) && log.contains(told);
+        if !refused || kept.trim() != choices {
+            let cause = format!("wanted: {error}, {told}; {} {log} {kept}", output.text);
+            return Err(Failure::new(format!("write {text}"), cause));
+        }
+    }
+    // A line keeps its policy until it is requested again.
+    rig.sh(&format!(
+        "echo 'irqpoll;{own}=fair;0000:ff:1f.7=rate' > {parameter}"
+    ))?;
+    have(&mut rig, &own, "overflow:budget=9", "resched:budget=17")?;
+    rig.sh(
+        "for one in /sys/class/nvme/nvme[01]; do echo 1 > $one/reset_controller || exit; done; \
+         wait_for 30 grep -q live /sys/class/nvme/nvme0/state && \
+         wait_for 30 grep -q live /sys/class/nvme/nvme1/state",
+    )?;
+    have(&mut rig, &own, "irqpoll", "fair")?;
+    rig.finish()?;
+    Ok(Outcome::pass(format!("{} texts refused", WRONG.len())))
+}
+
+/// Checks the policy of the device `own`, and that of the other, and that both work.
+fn have(rig: &mut Rig, own: &str, common: &str, other: &str) -> Result<()> {
+    let said = rig.sh(&format!(
+        "for one in nvme0 nvme1; do \
+             dd if=/dev/${{one}}n1 of=/dev/null bs=64k count=4 iflag=direct 2> /dev/null || exit; \
+             [ $(address $one) = {own} ] && wanted='[{other}' || wanted='[{common}'; \
+             for line in /sys/kernel/debug/irqmod/${{one}}q[1-9]*; do \
+                 grep -qF \"$wanted\" $line/policy || echo $line: $wanted: $(cat $line/policy); \
+             done; \
+         done"
+    ))?;
+    match said.trim() {
+        "" => Ok(()),
+        wrong => Err(Failure::new("choose by device", wrong)),
+    }
 }
 
 /// Ways to hold a disk, and to let go.
