@@ -15,6 +15,7 @@ mod policies;
 mod power;
 mod recover;
 mod rig;
+mod scarce;
 mod shapes;
 mod silent;
 mod spread;
@@ -41,5 +42,6 @@ pub(crate) fn all() -> Vec<Case> {
     all.extend(recover::all());
     all.extend(switch::all());
     all.extend(faults::all());
+    all.extend(scarce::all());
     all
 }

@@ -196,6 +196,7 @@ const EXTRA: &[&str] = &[
     "weight-resched-budget-64",
     "switch-late-",
     "many24",
+    "probe-threadless",
     "debug-timeouts-resched",
     "replug-hardirq",
 ];
