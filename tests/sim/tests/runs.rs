@@ -9,6 +9,7 @@ use sim::{
     Machine,
     Options,
     Report,
+    Scenario,
     Workload, //
 };
 
@@ -71,6 +72,20 @@ fn resched_costs_nothing_at_depth_1() {
     let (plain, resched) = (qd1("hardirq"), qd1("resched"));
     assert_eq!(plain.latency, resched.latency);
     assert_eq!(resched.totals.deferrals, 0);
+}
+
+/// What a piece found is counted from before it, also where the measuring begins in between.
+#[test]
+fn measuring_may_begin_in_the_middle_of_a_piece() {
+    let hot24 = Scenario::find("hot24").expect("hot24");
+    for warm_ms in 30..40 {
+        let options = Options {
+            warm_ns: warm_ms * MS,
+            ..options("fair", 2)
+        };
+        let report = sim::run(&hot24.machine, &hot24.load, &options);
+        assert!(report.violations.is_empty(), "{warm_ms} ms");
+    }
 }
 
 #[test]

@@ -134,7 +134,7 @@ pub(super) fn completer(cpu: u32) {
         }
         let next = core::with(|core| {
             let (line, budget) = core.take_listed(cpu)?;
-            Some((line, budget, core.now, core.line(line).counts.completions))
+            Some((line, budget, core.now, core.line(line).completed))
         });
         let Some((number, budget, began, before)) = next else {
             block();

@@ -164,7 +164,7 @@ impl Core {
     /// The completion thread has served a line. Returns how long it must rest.
     pub(crate) fn listed_over(&mut self, cpu: u32, piece: Piece) -> Option<Ns> {
         let now = Instant::from_nanos(self.now);
-        let found = self.line(piece.line).counts.completions - piece.before;
+        let found = self.line(piece.line).completed - piece.before;
         let found = u32::try_from(found).unwrap_or(u32::MAX);
         let contended = !self.is_alone(cpu);
         let this = self.cpu(cpu);

@@ -223,7 +223,7 @@ impl Core {
             return;
         };
         this.tags -= 1;
-        this.counts.completions += 1;
+        this.completed += 1;
         let starved = this.starved.pop_front();
         self.checker.completed(self.now, line, request);
         if self.strikes(Plant::CompletesTwice) {

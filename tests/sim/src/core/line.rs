@@ -75,6 +75,8 @@ pub(crate) struct Line {
     pub(crate) tags: u32,
     /// Jobs that wait for a tag.
     pub(crate) starved: VecDeque<u32>,
+    /// Completions so far, also those before anything was measured.
+    pub(crate) completed: u64,
     pub(crate) counts: LineCounts,
     /// A message was lost since the queue was seen empty: nobody may come.
     pub(crate) excused: bool,
@@ -103,7 +105,6 @@ pub(crate) struct LineCounts {
     pub(crate) handler_runs: u64,
     pub(crate) unhandled: u64,
     pub(crate) thread_wakes: u64,
-    pub(crate) completions: u64,
     /// Messages that started nothing because the line was disabled.
     pub(crate) absorbed: u64,
     /// Windows in which the field's `rate` would have polled.
@@ -149,6 +150,7 @@ impl Line {
             reachable: true,
             tags: 0,
             starved: VecDeque::new(),
+            completed: 0,
             counts: LineCounts::default(),
             excused: false,
             paused: false,
@@ -285,7 +287,7 @@ impl Core {
         Entered {
             at: self.now,
             owned: self.is_owned(line),
-            completions: self.line(line).counts.completions,
+            completions: self.line(line).completed,
         }
     }
 
@@ -302,7 +304,7 @@ impl Core {
         let wanted = answer != Handled::None;
         let owned = self.is_owned(line);
         let this = self.line(line);
-        let drained = this.counts.completions != begin.completions;
+        let drained = this.completed != begin.completions;
         this.counts.handler_runs += 1;
         this.counts.unhandled += u64::from(!wanted);
         this.counts.longest = this.counts.longest.max(took);
