@@ -309,8 +309,8 @@ impl fmt::Display for Explanation {
         }
         writeln!(
             f,
-            "who had it, of 1,000: hard {}, softirq {}, threads {}, switches {}, idle {}",
-            shares.hard, shares.soft, shares.service, shares.switch, shares.idle
+            "who had it, of 1,000: hard {}, softirq {}, threads {}, tasks {}, switches {}, idle {}",
+            shares.hard, shares.soft, shares.service, shares.ordinary, shares.switch, shares.idle
         )?;
         for blame in &wait.lines {
             writeln!(f, "{}", self.blame(blame))?;

@@ -65,7 +65,8 @@ impl Core {
         let this = &self.lines[line as usize];
         let sent = this.is_queued() || this.in_flight != 0 || this.is_unmasking();
         let coming = sent || this.is_busy();
-        let meddled = this.paused || !this.reachable || this.excused;
+        // A task that drains may wait for its CPU, behind others, for longer than between two looks.
+        let meddled = this.paused || !this.reachable || this.excused || this.lifecycle;
         deferred || coming || meddled || this.drainers != 0 || this.locked
     }
 }
