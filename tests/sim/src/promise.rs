@@ -52,10 +52,15 @@ pub(crate) fn of(
     }
 }
 
-/// The longest wait of a task that `fair` with its defaults promises on a machine.
+/// The longest wait of a task that `fair` with its defaults promises on a machine, each queue of which
+/// has a CPU for its interrupts: a CPU has one of each controller.
 pub(crate) fn longest_wait(machine: &Machine, load: &Workload) -> Option<Ns> {
     let fair = Driver::parse("fair").ok()?;
-    of(fair, &[], machine, load, &Faults::default()).wait
+    let machine = Machine {
+        queues: 1,
+        ..machine.clone()
+    };
+    of(fair, &[], &machine, load, &Faults::default()).wait
 }
 
 struct Bound<'a> {
