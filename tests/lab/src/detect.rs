@@ -23,6 +23,7 @@ const FAULTS: &[&str] = &[
     "timeout, aborting",
     "timeout, reset",
     "panicked at",
+    "interrupt vectors are in use",
 ];
 
 /// What debugging kernels say about themselves.
@@ -73,6 +74,7 @@ mod tests {
         "[   31.0] nvme nvme0: I/O tag 3 (1003) opcode 0x2 (I/O Cmd) QID 1 timeout, aborting req",
         "[   31.0] nvme nvme0: I/O tag 3 (1003) QID 1 timeout, reset controller",
         "[    1.0] rust_kernel: panicked at drivers/nvme/host/rust/queue.rs:1:1:",
+        "[   40.1] nvme nvme0: interrupt vectors are in use",
     ];
 
     #[test]
