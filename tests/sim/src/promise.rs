@@ -52,15 +52,10 @@ pub(crate) fn of(
     }
 }
 
-/// The longest wait of a task that `fair` with its defaults promises on a machine, each queue of which
-/// has a CPU for its interrupts: a CPU has one of each controller.
+/// The longest wait of a task that `fair` with its defaults promises on a machine.
 pub(crate) fn longest_wait(machine: &Machine, load: &Workload) -> Option<Ns> {
     let fair = Driver::parse("fair").ok()?;
-    let machine = Machine {
-        queues: 1,
-        ..machine.clone()
-    };
-    of(fair, &[], &machine, load, &Faults::default()).wait
+    of(fair, &[], machine, load, &Faults::default()).wait
 }
 
 struct Bound<'a> {
@@ -120,7 +115,8 @@ impl Bound<'_> {
         let idle = light + costs.doorbell + costs.interrupt + costs.idle_exit;
         let around = costs.doorbell + costs.mask_lazy + costs.mask_parent + costs.replay;
         let piece = light.max(Ledger::PIECE.as_nanos()) + around + costs.switch;
-        let sources = Ns::from(self.machine.controllers * self.machine.queues);
+        // CPUs take the interrupts of one queue of each controller, wherever in its world that moves.
+        let sources = Ns::from(self.machine.controllers);
         let wait = idle + fair.share().work().as_nanos() + 2 * piece + sources * self.deferral();
         Some(wait + self.others(wait))
     }
@@ -163,12 +159,38 @@ impl Bound<'_> {
         let period = 1_000_000_000 / Ns::from(self.machine.kernel.hz);
         let ticks = wait / period + 1;
         let faults = self.faults;
-        let under_way = Ns::from(self.load.jobs * self.load.depth);
+        let worlds = self.machine.split(self.load);
+        let jobs = worlds.iter().map(|world| world.jobs.len()).max();
+        let under_way = jobs.unwrap_or(0) as Ns * Ns::from(self.load.depth);
         let strays = match (faults.late, faults.duplicated) {
             (0, 0) if self.machine.device.message_ns == 0 => 0,
             (_, 0) => under_way,
             _ => 2 * under_way,
         };
         ticks * (costs.interrupt + costs.tick) + strays * costs.interrupt
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Scenario;
+
+    fn promised(changes: &[&str]) -> Ns {
+        let field = Scenario::find("field").expect("field");
+        let field = field.set_all(changes).expect("keys");
+        longest_wait(&field.machine, &field.load).expect("a promise")
+    }
+
+    #[test]
+    fn wait_is_about_the_sources_of_one_cpu() {
+        let wait = promised(&[]);
+        assert!((7_520_000..12_000_000).contains(&wait), "{wait}");
+        assert_eq!(promised(&["queues=7"]), wait);
+        assert!(promised(&["controllers=8"]) > wait);
+        // And so are the messages that come in spite of a mask.
+        let late = |queues| promised(&["device.message_ns=300", queues]);
+        assert!(late("queues=14") > wait);
+        assert!(late("queues=7") > late("queues=14"));
     }
 }
