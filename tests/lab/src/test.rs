@@ -173,6 +173,7 @@ impl Case {
 const EXTRA: &[&str] = &[
     "debug-cpus-",
     "debug-deferred-",
+    "debug-failslab",
     "debug-level",
     "debug-trace",
     "debug-unload",
