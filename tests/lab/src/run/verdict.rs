@@ -40,9 +40,7 @@ const QUIET: f64 = 1.01;
 /// run with an error; every other claim of the same row does. The pages of these policies in
 /// Documentation/policy-guide have the figures.
 const OPEN: &[(Workload, &str, &str)] = &[
-    (Workload::Qd1, "inflight", "the mean latency"),
     (Workload::Qd1, "rate", "the mean latency"),
-    (Workload::Storm, "flood", "serves CPU 0"),
     (Workload::Dense, "fair", "no request takes"),
 ];
 /// Two runs in virtual time may differ by this much.
