@@ -28,6 +28,17 @@ fn finds(plant: Plant, rule: Rule) {
     assert!(!breaks(&plan, rule), "{plant:?} is not what {rule:?} finds");
 }
 
+/// A request of the same number, completed many times in between, is no forgotten one.
+#[test]
+fn request_that_comes_again_is_not_forgotten() {
+    let outcome = Plan::new(14_380).run();
+    assert!(
+        outcome.violations.is_empty(),
+        "{:?}",
+        outcome.violations.first()
+    );
+}
+
 #[test]
 fn no_bug_is_found_where_there_is_none() {
     for seed in SEEDS {

@@ -52,7 +52,10 @@ impl Core {
     fn audit(&mut self, line: u32) {
         let expected = self.is_expected(line);
         let this = self.line(line);
-        let oldest = this.posted.front().copied().filter(|_| !expected);
+        // A request comes again: it is the same completion only if none was completed since.
+        let completed = this.completed;
+        let oldest = this.posted.front().filter(|_| !expected);
+        let oldest = oldest.map(|&request| (request, completed));
         let before = std::mem::replace(&mut this.suspect, oldest);
         if oldest.is_some() && before == oldest {
             self.checker.forgotten(self.now, line);

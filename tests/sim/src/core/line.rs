@@ -83,7 +83,7 @@ pub(crate) struct Line {
     /// A task has paused the line, or is about to.
     pub(crate) paused: bool,
     /// What the checker saw waiting last time: the oldest completion.
-    pub(crate) suspect: Option<u32>,
+    pub(crate) suspect: Option<(u32, u64)>,
     /// Messages under way.
     pub(crate) in_flight: u32,
     /// Of the field's `rate`: completions and begin of the window.
